@@ -219,12 +219,7 @@ extension DownloadProgress {
         }
         // Parallel connections leave gaps in the file, so that its size is not the number of received bytes.
         let bootID = (try? files.bootID()) ?? ""
-        let received = record.trusted(
-            bootID: bootID,
-            fileSize: status.size,
-            file: status.identity,
-            modified: status.modified
-        )
+        let received = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
         self.init(bytesReceived: received.count, totalBytes: record.totalBytes)
     }
 }

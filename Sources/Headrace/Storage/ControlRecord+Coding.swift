@@ -116,8 +116,6 @@ private struct Fields: Codable {
     var boot: String
     var device: UInt64
     var inode: UInt64
-    /// The file's modification time in nanoseconds since 1970; `nil` if unknown.
-    var modified: Int64?
     /// The final name; `nil` until the file is about to be renamed.
     var finalName: String?
     var decoded: ControlRecord.DecodedFile?
@@ -134,7 +132,6 @@ private struct Fields: Codable {
         boot = record.bootID
         device = record.file.device
         inode = record.file.inode
-        modified = record.modified
         pieces = record.pieces?.digests
         decoded = record.decoded
         if case .finalising(let name) = record.state { finalName = name }
@@ -151,7 +148,6 @@ private struct Fields: Codable {
             bootID: boot,
             file: ControlRecord.FileIdentity(device: device, inode: inode)
         )
-        record.modified = modified
         record.written = written
         record.durable = durable
         record.decoded = decoded

@@ -21,10 +21,6 @@ struct ControlRecord: Sendable, Equatable {
     var bootID: String
     /// The partial file that contains the ranges.
     var file: FileIdentity
-    /// The modification time of that file when the record was written, in nanoseconds since 1970; `nil` if unknown.
-    ///
-    /// A copy of the file has another inode, and so does a file on an exFAT volume that is mounted again.
-    var modified: Int64?
     var state = State.receiving
     /// The file that was decoded or copied from ``file``, and gets the final name instead; `nil` if there is none.
     var decoded: DecodedFile?
@@ -56,12 +52,11 @@ struct ControlRecord: Sendable, Equatable {
     ///   - fileSize: The size of the partial file; ranges beyond it are removed. Bytes that were lost before the end
     ///     of the file are not detected.
     ///   - file: The identity of the partial file that was found.
-    ///   - modified: The modification time of that file, in nanoseconds since 1970.
-    /// - Returns: The written ranges if boot, device and inode are the same. Otherwise the durable ranges, if the inode
-    ///   or the modification time is the same; if not, the record belongs to another file, and the result is empty.
-    func trusted(bootID: String, fileSize: Int64, file: FileIdentity, modified: Int64) -> ByteRangeSet {
-        guard matches(file) || modified == self.modified else { return ByteRangeSet() }
-        var trusted = isSameBoot(bootID) && file == self.file ? written : durable
+    /// - Returns: The written ranges if boot and device are the same, otherwise the durable ranges; empty if the record
+    ///   belongs to another file.
+    func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
+        guard matches(file) else { return ByteRangeSet() }
+        var trusted = isSameBoot(bootID) && file.device == self.file.device ? written : durable
         trusted.truncate(to: fileSize)
         return trusted
     }

@@ -51,12 +51,7 @@ struct PartialRecovery {
             guard record.url == partial.url.identity else { return try discard(bytes, .recordOfOtherURL, &partial) }
             let names = partial.names
             // The actual file size is checked below: a file that is too short may have lost other bytes too.
-            let trusted = record.trusted(
-                bootID: try bootID(partial),
-                fileSize: .max,
-                file: status.identity,
-                modified: status.modified
-            )
+            let trusted = record.trusted(bootID: try bootID(partial), fileSize: .max, file: status.identity)
             var contents = FileLedger.Contents(
                 policy: partial.newPolicy(of: trusted, durable: record.durable),
                 representation: record.representation,
@@ -179,12 +174,7 @@ struct PartialRecovery {
             status.size == record.totalBytes ?? status.size
         else { return nil }
         // A name may survive a power cut while the bytes of the file do not.
-        let trusted = record.trusted(
-            bootID: bootID,
-            fileSize: status.size,
-            file: status.identity,
-            modified: status.modified
-        )
+        let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
         guard trusted.count == status.size, let file = try? files.openForReading(final) else { return nil }
         defer { try? files.close(file) }
         let found = try? files.found(trusted, durable: record.durable, in: file, size: status.size)

@@ -85,19 +85,19 @@ struct ControlRecordTests {
 
     @Test func `X01 under the same boot ID all written bytes are trusted`() throws {
         let record = try ControlRecord.sample()
-        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file, modified: 2) == record.written)
+        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file) == record.written)
     }
 
     @Test(arguments: ["other", "", "8f5", "8F5B"])
     func `X02 after a reboot only synced bytes are trusted`(_ bootID: String) throws {
         let record = try ControlRecord.sample()
-        #expect(record.trusted(bootID: bootID, fileSize: 1000, file: record.file, modified: 2) == record.durable)
+        #expect(record.trusted(bootID: bootID, fileSize: 1000, file: record.file) == record.durable)
     }
 
     @Test func `an unknown boot ID never matches`() throws {
         var record = try ControlRecord.sample()
         record.bootID = ""
-        #expect(record.trusted(bootID: "", fileSize: 1000, file: record.file, modified: 2) == record.durable)
+        #expect(record.trusted(bootID: "", fileSize: 1000, file: record.file) == record.durable)
     }
 
     @Test(
@@ -109,8 +109,8 @@ struct ControlRecordTests {
         _ count: Int64
     ) throws {
         let record = try ControlRecord.sample()
-        #expect(record.trusted(bootID: "8f5b", fileSize: fileSize, file: record.file, modified: 2).count == count)
-        let durable = record.trusted(bootID: "other", fileSize: fileSize, file: record.file, modified: 2)
+        #expect(record.trusted(bootID: "8f5b", fileSize: fileSize, file: record.file).count == count)
+        let durable = record.trusted(bootID: "other", fileSize: fileSize, file: record.file)
         #expect(durable.count == max(0, min(fileSize, 100)))
     }
 
@@ -118,25 +118,14 @@ struct ControlRecordTests {
         var record = try ControlRecord.sample()
         record.written = ByteRangeSet()
         record.durable = ByteRangeSet()
-        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file, modified: 2).isEmpty)
+        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file).isEmpty)
     }
 
     @Test func `K13 another file under the same name is not trusted`() throws {
         let record = try ControlRecord.sample()
         var file = record.file
         file.inode -= 1
-        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: file, modified: 2).isEmpty)
-    }
-
-    @Test func `the synced bytes of a file with the same modification time but another inode are trusted`() throws {
-        var record = try ControlRecord.sample()
-        record.modified = 1
-        var copy = record.file
-        copy.inode -= 1
-        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: copy, modified: 1) == record.durable)
-        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: copy, modified: 2).isEmpty)
-        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file, modified: 2) == record.written)
-        #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
+        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: file).isEmpty)
     }
 
     @Test func `X02 a disk may change its device number at any boot, and synced bytes stay valid`() throws {
@@ -148,8 +137,8 @@ struct ControlRecordTests {
         #expect(record.matches(device))
         #expect(!record.matches(inode))
         for bootID in ["other", "", "8f5b"] {
-            #expect(record.trusted(bootID: bootID, fileSize: 1000, file: device, modified: 2) == record.durable)
-            #expect(record.trusted(bootID: bootID, fileSize: 1000, file: inode, modified: 2).isEmpty)
+            #expect(record.trusted(bootID: bootID, fileSize: 1000, file: device) == record.durable)
+            #expect(record.trusted(bootID: bootID, fileSize: 1000, file: inode).isEmpty)
         }
     }
 

@@ -98,7 +98,7 @@ struct CrashFixture {
         guard let status = try disk.calls.status(path),
             case .record(let record) = try RecordFile(of: path, calls: SharedFileSystem(disk.calls)).read()
         else { return ByteRangeSet() }
-        return record.trusted(bootID: bootID, fileSize: status.size, file: status.identity, modified: status.modified)
+        return record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
     }
 
     /// The disk changes of a run without a crash; with several connections, of a run in which a record contains

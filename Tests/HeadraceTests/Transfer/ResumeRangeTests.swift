@@ -1,4 +1,3 @@
-import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
@@ -157,33 +156,6 @@ struct ResumeRangeTests {
         #expect(continued.isExact)
         #expect(continued.restarts.isEmpty)
         #expect(continued.resumes == [cut])
-    }
-
-    @Test func `a copy of the partial file with its modification time is resumed`() async throws {
-        try await withTemporaryDirectory { folder in
-            let response = Response.sequence([.file(old).truncated(after: cut)], then: .file(old))
-            try await withFaultServer(response) { server in
-                let first = try await Fixture.run(from: server, in: folder, retries: 0)
-                #expect(first.error?.code == .connectionLost)
-                let name = try #require(first.names.first { $0.hasSuffix(".part") })
-                let path = folder.appending(path: name).filePath
-                let files = FileSystem.system
-                let (status, bytes) = (try #require(try files.status(path)), try files.read(path, 1 << 20))
-                // The original stays, so that its inode is not used again.
-                try files.move(path, folder.appending(path: "original").filePath)
-                let copy = try files.create(path)
-                try files.writeAll(copy, bytes)
-                let (seconds, nanoseconds) = (
-                    Int(status.modified / 1_000_000_000), Int(status.modified % 1_000_000_000)
-                )
-                let time = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
-                #expect(futimens(copy, [time, time]) == 0)
-                try files.close(copy)
-                let second = try await Fixture.run(from: server, in: folder)
-                #expect(second.error == nil && second.difference == nil)
-                #expect(second.resumes == [cut])
-            }
-        }
     }
 
     @Test func `R17 if a server drops the range because of If-Range, it is left out`() async throws {

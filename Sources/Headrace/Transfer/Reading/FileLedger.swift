@@ -297,7 +297,6 @@ extension FileLedger.Contents {
             bootID: bootID,
             file: target.file.identity
         )
-        record.modified = (try? target.file.status())?.modified
         record.written = policy.written
         record.durable = policy.durable
         record.state = state
