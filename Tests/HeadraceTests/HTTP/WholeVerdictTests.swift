@@ -34,6 +34,9 @@ struct WholeVerdictTests {
         #expect(verdict.restartReason == .rangeIgnored)
         #expect(verdict.body?.offset == 0)
         #expect(verdict.body?.length == 1000)
+        var representation = HeadFixture.tagged
+        representation.refusesRanges = units == "none"
+        #expect(verdict.body?.representation == representation)
     }
 
     @Test func `a 200 with the same tag continues the received bytes if the server supports ranges`() throws {
@@ -67,6 +70,7 @@ struct WholeVerdictTests {
         #expect(try evaluate(["Accept-Ranges": units], for: rangeRequest) == .retryWithoutIfRange)
         let second = try evaluate(["Accept-Ranges": units], for: rangeRequest.withoutIfRange)
         #expect(second.isAccepted == (units == "bytes"))
+        #expect(second.restartReason == (units == "bytes" ? nil : .rangeIgnored))
     }
 
     @Test func `R17 a 200 with another tag and the same length is retried only with a checksum`() throws {
