@@ -57,9 +57,6 @@ extension BodyPlacement {
         )
     }
 
-    /// Whether the body repeats so many received bytes that another connection would waste more than it gains.
-    var repeatsMuch: Bool { skippedBytes >= 1 << 20 }
-
     /// Whether only the end of an HTTP/2 stream marks the end of the body.
     var endsWithStream: Bool { framing == .stream && length == nil }
 

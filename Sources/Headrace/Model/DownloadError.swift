@@ -27,7 +27,7 @@ public struct DownloadError: Error, Sendable {
     var exceedsHostLimit = false
     /// Whether the transfer failed before its own stall timeout, because another transfer from its server had stalled.
     ///
-    /// Of several such failures in a row, every second one uses up a retry.
+    /// If such failures follow each other, every second one uses up a retry.
     var followsStall = false
     /// Whether the connection was lost after this process had not read from it for the stall timeout.
     ///

@@ -22,6 +22,10 @@ struct HostConnectionLimits: Sendable {
 
         var granted: Int { downloads.reduce(0) { $0 + $1.granted } }
 
+        mutating func change(_ id: DownloadID, _ verb: (inout Reservation) -> Void) {
+            if let index = downloads.firstIndex(where: { $0.id == id }) { verb(&downloads[index]) }
+        }
+
         /// Whether the host serves another download, or accepted a request of one shortly before.
         func servesOthers(than id: DownloadID, at now: Duration) -> Bool {
             if let lastServed, lastServed.id != id, now - lastServed.time < HostConnectionLimits.serviceInterval {
@@ -136,10 +140,9 @@ struct HostConnectionLimits: Sendable {
 
     /// Records that a host has accepted a request of a download.
     mutating func served(_ id: DownloadID, on host: String, at now: Duration) {
-        guard var state = hosts[host] else { return }
-        state.lastServed = (id, now)
-        if let index = state.downloads.firstIndex(where: { $0.id == id }) { state.downloads[index].isServed = true }
-        hosts[host] = state
+        // In place, because this is called for each response.
+        hosts[host]?.lastServed = (id, now)
+        hosts[host]?.change(id) { $0.isServed = true }
     }
 
     /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether
@@ -154,9 +157,7 @@ struct HostConnectionLimits: Sendable {
         state.limit = max(1, (open > 0 ? min(state.limit, open) : state.limit) - 1)
         state.changed = now
         if let retryAfter { state.notBefore = max(state.notBefore ?? now, now + retryAfter) }
-        if let index = state.downloads.firstIndex(where: { $0.id == id }) {
-            state.downloads[index].granted = max(1, state.downloads[index].granted - 1)
-        }
+        state.change(id) { $0.granted = max(1, $0.granted - 1) }
         hosts[host] = state
         return state.servesOthers(than: id, at: now)
     }
@@ -168,9 +169,7 @@ struct HostConnectionLimits: Sendable {
         let others = state.downloads.reduce(0) { $1.id == id ? $0 : $0 + $1.granted }
         state.limit = max(1, min(state.limit, others + count))
         state.changed = now
-        if let index = state.downloads.firstIndex(where: { $0.id == id }) {
-            state.downloads[index].granted = max(1, min(state.downloads[index].granted, count))
-        }
+        state.change(id) { $0.granted = max(1, min($0.granted, count)) }
         hosts[host] = state
     }
 

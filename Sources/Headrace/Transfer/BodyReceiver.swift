@@ -95,9 +95,8 @@ struct BodyReceiver {
 
     /// Discards the received bytes after the first gap, so that a single connection can deliver all missing bytes.
     private func abandonParts(in transfer: inout DownloadTransfer) throws(DownloadError) {
-        let isVerifiable = transfer.partial.representation.flatMap(EntityValidator.init(of:)) != nil
+        let reason = transfer.partial.hasValidator ? ConnectionEndReason.unusableParts : .unverifiedParts
         let bytes = try transfer.partial.abandonParts()
-        let reason = isVerifiable ? ConnectionEndReason.unusableParts : .unverifiedParts
         transfer.publish(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
         transfer.correctMeter()
     }
@@ -144,16 +143,16 @@ struct BodyReceiver {
             throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }
         // If the file size is unknown, only the next response reveals whether this part was the last.
-        if let total = accepted.totalBytes, total == held, accepted.framing == .unverified {
-            return try await transfer.complete(path, .length(total))
-        }
         if accepted.totalBytes.map({ $0 == held }) ?? (accepted.length == nil) {
             // A coded file marks its own end.
             let isVerified = transfer.state.verification.isNeeded || accepted.representation.isDecoded == true
             // A request that must not be repeated cannot be sent again to find the end.
             let isLast = transfer.state.hasSentSingle && accepted.endsWithStream
             guard accepted.endsWithStream, size == nil, !isVerified, !isLast else {
-                return try await transfer.complete(path, isLast ? .unverified : accepted.framing)
+                // The size in `Content-Range` verifies the length of a part that ended with the connection.
+                let isSizeKnown = accepted.framing == .unverified && accepted.totalBytes != nil
+                let framing = isSizeKnown ? .length(held) : accepted.framing
+                return try await transfer.complete(path, isLast ? .unverified : framing)
             }
             transfer.state.resume.mustVerifyEnd(announcesRanges: response.head.acceptsRanges == true)
             return .again

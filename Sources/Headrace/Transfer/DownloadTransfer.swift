@@ -97,7 +97,7 @@ struct DownloadTransfer: Sendable {
     /// Opens the partial file of an earlier run and adopts its bytes, or discards unusable ones; returns the final path
     /// if the file already has its final name, else `nil`.
     mutating func openPartial() throws(DownloadError) -> String? {
-        takeExpectations()
+        checked = takeExpectations()
         let recovered: PartialRecovery.Outcome
         if let background = environment.background {
             recovered = try background.betweenFiles { () throws(DownloadError) in try partial.open() }
@@ -117,9 +117,9 @@ struct DownloadTransfer: Sendable {
         return nil
     }
 
-    /// Adopts the expectations of the request, which other requests for the same file may have extended.
-    private mutating func takeExpectations() {
-        checked = record.requested { request in
+    /// Adopts and returns the expectations of the request, which other requests for the same file may have extended.
+    mutating func takeExpectations() -> FileExpectations {
+        record.requested { request in
             state.verification.takeOver(request)
             return request.expectations
         }
@@ -217,7 +217,7 @@ struct DownloadTransfer: Sendable {
         // Until the file is confirmed, the resume record stays, so that another run can find the file.
         var isResult: Bool
         repeat {
-            takeExpectations()
+            checked = takeExpectations()
             isResult = try await existingFiles.isRequested(path, &state)
         } while isResult && !record.seal(after: checked)
         if isResult, let status = try? environment.files.status(path) {

@@ -74,10 +74,7 @@ struct FileCompletion {
         let (decodes, isDecoded) = (transfer.record.requested(\.decodesContent), transfer.partial.original != nil)
         var expected: FileExpectations
         repeat {
-            expected = transfer.record.requested { request in
-                transfer.state.verification.takeOver(request)
-                return request.expectations
-            }
+            expected = transfer.takeExpectations()
             let mismatch =
                 try await decodes
                 ? mismatch(ofDecoded: expected, &transfer) : mismatch(ofReceived: expected.size, &transfer)
@@ -146,7 +143,7 @@ struct FileCompletion {
     /// is saved under another name or deleted.
     private func prepareRepair(_ mismatch: Mismatch, _ transfer: inout DownloadTransfer) async throws {
         if framing == .unverified, transfer.expectedSize == nil, transfer.state.mayDoubtEnd(),
-            transfer.partial.representation.flatMap(EntityValidator.init(of:)) != nil
+            transfer.partial.hasValidator
         {
             let what = "The connection ended after \(transfer.partial.heldBytes) bytes, which are not the whole file."
             throw DownloadError(.connectionLost, what)

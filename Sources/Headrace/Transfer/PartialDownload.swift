@@ -83,6 +83,9 @@ struct PartialDownload {
         )
     }
 
+    /// Whether the received bytes have a validator, so that a response can be verified to be of their version.
+    var hasValidator: Bool { representation.flatMap(EntityValidator.init(of:)) != nil }
+
     /// Whether received bytes follow a gap, which is a range of missing bytes.
     var hasGaps: Bool {
         let held = held

@@ -77,9 +77,7 @@ struct ResponseHandler {
             try transfer.restart(for: transfer.state.resume.pendingRestart ?? .rangeIgnored)
         } else if accepted.offset > 0, accepted.overlapBytes == 0 {
             transfer.reportResumed(accepted)
-            if accepted.repeatsMuch || !head.isPartial {
-                transfer.publish(.notice(.rangeIgnored(accepted.skippedBytes)))
-            }
+            if head.ignoresRange(in: accepted) { transfer.publish(.notice(.rangeIgnored(accepted.skippedBytes))) }
         }
         return try await fetch(&body, accepted, for: path, in: &transfer)
     }

@@ -24,10 +24,10 @@ struct RetryCoordinator: Sendable {
     private func waitForHost(_ state: inout TransferState) -> Duration? {
         while !state.isHastened {
             let (now, source) = (environment.clock.now(), state.sources.current)
-            let time = waitEnd(of: source)
+            let time = delayEnd(source)
             guard time > now else { return nil }
-            guard let next = state.postponeSource(isReady: { waitEnd(of: $0) <= now }) else {
-                let time = waitEnd(of: state.sources.others, between: now, and: time)
+            guard let next = nextSource(&state, at: now) else {
+                let time = firstDelayEnd(state.sources.others, from: now, to: time)
                 publish(.notice(.waitingForHost(time - now)))
                 return time
             }
@@ -37,12 +37,18 @@ struct RetryCoordinator: Sendable {
         return nil
     }
 
-    /// The end of the delay that the host of a source requires; zero if it requires none.
-    private func waitEnd(of source: URL) -> Duration { environment.hosts.notBefore(source) ?? .zero }
+    /// Switches from a source whose host requires a delay to another one, as ``TransferState/postponeSource(isReady:)``
+    /// does.
+    private func nextSource(_ state: inout TransferState, at now: Duration) -> URL? {
+        state.postponeSource { delayEnd($0) <= now }
+    }
 
-    /// The time at which the first of the sources can be requested, but not before `now` and not after `limit`.
-    private func waitEnd(of sources: [URL], between now: Duration, and limit: Duration) -> Duration {
-        max(now, sources.map(waitEnd).reduce(limit, min))
+    /// Returns the end of the delay that the host of a source requires; zero if it requires none.
+    private func delayEnd(_ source: URL) -> Duration { environment.hosts.notBefore(source) ?? .zero }
+
+    /// Returns the time at which the first of the sources can be requested, but not before `now` and not after `limit`.
+    private func firstDelayEnd(_ sources: [URL], from now: Duration, to limit: Duration) -> Duration {
+        max(now, sources.map(delayEnd).reduce(limit, min))
     }
 
     /// Applies the source host's limit on retries if the next request is a retry; returns the time until which the
@@ -139,12 +145,12 @@ struct RetryCoordinator: Sendable {
             case .retry(let error, var delay):
                 let now = environment.clock.now()
                 // While this host requires a delay, a source on another host can be used.
-                if waitEnd(of: state.sources.current) > now {
-                    if let next = state.postponeSource(isReady: { waitEnd(of: $0) <= now }) {
+                if delayEnd(state.sources.current) > now {
+                    if let next = nextSource(&state, at: now) {
                         reaction = .changeSource(error, next: next)
                         continue
                     }
-                    delay = waitEnd(of: state.sources.others, between: now, and: now + delay) - now
+                    delay = firstDelayEnd(state.sources.others, from: now, to: now + delay) - now
                 }
                 publish(.retrying(error, attempt: state.count, after: delay))
                 state.lastFailure = error

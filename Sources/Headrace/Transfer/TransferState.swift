@@ -193,7 +193,7 @@ struct TransferState: Sendable {
     mutating func postponeSource(isReady: (URL) -> Bool) -> URL? {
         let isUntried = sources.hasUntried
         guard let next = sources.postpone(isReady: isReady) else { return nil }
-        if isUntried { beginSource() } else { changeSource() }
+        if isUntried { beginSource() } else { sourceChanged() }
         return next
     }
 
@@ -203,10 +203,10 @@ struct TransferState: Sendable {
         let trustsChecksum = resume.isVerifiedAtEnd
         resume = firstResume
         if !trustsChecksum { resume.stopTrustingChecksum() }
-        changeSource()
+        sourceChanged()
     }
 
-    private mutating func changeSource() {
+    private mutating func sourceChanged() {
         stalls = 0
         unpacedFailure = nil
         resume.sourceChanged()

@@ -66,8 +66,7 @@ enum Option: CaseIterable, Sendable {
     static let queueRunOptions = networkOptions.union([
         .jobs, .connections, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit,
         .waitForNetwork, .maxRedirects, .onFinish, .onFail, .linkCommand, .noResume, .noRemoteTime, .sync,
-        .allowDowngrade, .watch,
-        .partialsDir, .registry, .json, .quiet, .verbose, .help,
+        .allowDowngrade, .watch, .partialsDir, .registry, .json, .quiet, .verbose, .help,
     ])
 
     enum Group: String, CaseIterable, Sendable {

@@ -16,8 +16,7 @@ enum SegmentVerdict: Sendable, Equatable {
 
     init(_ head: ResponseHead, for rangeRequest: RangeRequest) {
         switch ResponseVerdict.evaluate(head, for: rangeRequest) {
-        case .accept(let body) where !head.isPartial || body.repeatsMuch:
-            self = .unusable("\(RestartReason.rangeIgnored)")
+        case .accept(let body) where head.ignoresRange(in: body): self = .unusable("\(RestartReason.rangeIgnored)")
         case .accept(let body): self = Self.isVerified(body) ? .accept(body) : .unusable(Self.unverified)
         case .restartFromThisBody(let reason, _), .restart(let reason):
             self = reason.isOtherVersion ? .otherVersion("\(reason)") : .unusable("\(reason)")
@@ -49,6 +48,16 @@ extension ResponseHead {
     /// Whether the response means that the host receives too many requests (RFC 6585, section 4; RFC 9110, section
     /// 15.6.4).
     var isHostRefusal: Bool { status == 429 || status == 503 }
+}
+
+extension ResponseHead {
+    /// Whether the server ignored the requested range: the body repeats received bytes although it is not a part of the
+    /// file, or repeats as many as a connection should have for its share.
+    ///
+    /// Further connections would then waste more than they gain.
+    func ignoresRange(in body: BodyPlacement) -> Bool {
+        body.skippedBytes >= SegmentPlanner.minShareBytes || body.skippedBytes > 0 && !isPartial
+    }
 }
 
 extension RestartReason {

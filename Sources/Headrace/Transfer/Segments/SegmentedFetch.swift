@@ -135,8 +135,7 @@ final class SegmentedFetch: Sendable {
             accepted.length != nil,
             isLarge(transfer.partial.ledger) || transfer.partial.hasGaps,
             response.head.status == 206 || response.head.acceptsRanges == true,
-            // Otherwise, the server ignores ranges.
-            response.head.isPartial || accepted.skippedBytes == 0, !accepted.repeatsMuch,
+            !response.head.ignoresRange(in: accepted),
             let known = transfer.partial.representation
         else { return false }
         guard !known.refusesRanges else { return false }
