@@ -13,18 +13,17 @@ public final class NetworkMonitor: Sendable {
             var followers = Subscribers<NetworkPath?>()
         }
 
-        let state: Locked<State>
+        let state: PublishingLock<State>
 
         init(_ path: NetworkPath?) {
-            state = Locked(State(path: path))
+            state = PublishingLock(State(path: path))
         }
 
         func update(_ path: NetworkPath?) {
-            // Under the lock, so that paths are published in order.
-            state.withLock { state in
+            state.publish { state, outbox in
                 guard path != state.path else { return }
                 state.path = path
-                state.followers.yield(path)
+                state.followers.yield(path, with: &outbox)
             }
         }
     }

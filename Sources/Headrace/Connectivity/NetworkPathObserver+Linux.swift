@@ -17,7 +17,7 @@ final class NetworkPathObserver: Sendable {
 
         let poller: hr_poller
         private let socket: Int32
-        private let state = Locked(State(), rank: .networkPathObserver)
+        private let state = PublishingLock(State())
         private let update: @Sendable (NetworkPath?) -> Void
 
         init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
@@ -63,8 +63,7 @@ final class NetworkPathObserver: Sendable {
         /// Processes the available messages without waiting; passes the path to `update` if it has changed, or `nil` if
         /// observation has stopped.
         func read() {
-            // Under the lock, so that the newest path is published last.
-            state.withLock { state in
+            state.publish { state, outbox in
                 let before = state.netlink.path
                 while !state.isOver, let messages = receive(&state) {
                     for message in messages {
@@ -75,9 +74,9 @@ final class NetworkPathObserver: Sendable {
                         }
                     }
                 }
-                if state.isOver { return update(nil) }
-                guard let path = state.netlink.path, path != before else { return }
-                update(path)
+                let path = state.isOver ? nil : state.netlink.path
+                guard state.isOver || path != before && path != nil else { return }
+                outbox.add { [update] in update(path) }
             }
         }
 

@@ -10,12 +10,10 @@ package enum LockRank: UInt8, Sendable {
     case segmentedFetch
     case ledgerDisk
     case ledgerState
-    case downloadStatus
     case throttleHandle
     case throttleController
     case downloadRecord
     case responseStream
-    case networkPathObserver
     case leaf
     /// A lock that is taken when a task is resumed, which may happen under any other lock.
     case executor

@@ -19,7 +19,7 @@ final class DownloadStatus: Sendable {
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
 
-        func append(_ event: DownloadEvent) {
+        func append(_ event: DownloadEvent, _ outbox: inout Outbox) {
             switch event {
             case .requestEnded(let request):
                 metrics = metrics ?? DownloadMetrics()
@@ -31,14 +31,14 @@ final class DownloadStatus: Sendable {
             if events.isEmpty { events.reserveCapacity(4) }
             if events.count == eventCapacity { events.removeFirst() }
             events.append(event)
-            eventSubscribers.yield(event)
+            eventSubscribers.yield(event, with: &outbox)
         }
 
         /// Changes the progress, and publishes it if the change made a difference.
-        func change(_ change: (inout DownloadProgress) -> Void) {
+        func change(_ outbox: inout Outbox, _ change: (inout DownloadProgress) -> Void) {
             let earlier = progress
             change(&progress)
-            if progress != earlier { progressSubscribers.yield(progress) }
+            if progress != earlier { progressSubscribers.yield(progress, with: &outbox) }
         }
     }
 
@@ -61,7 +61,7 @@ final class DownloadStatus: Sendable {
 
     private let id: DownloadID
     private let observers: QueueObservers
-    private let storage: Locked<Storage>
+    private let storage: PublishingLock<Storage>
 
     init(
         id: DownloadID,
@@ -72,7 +72,7 @@ final class DownloadStatus: Sendable {
     ) {
         self.id = id
         self.observers = observers
-        storage = Locked(Storage(state: state, priority: priority), rank: .downloadStatus)
+        storage = PublishingLock(Storage(state: state, priority: priority))
         if progress != DownloadProgress() { storage.withLock { $0.begunActivity().progress = progress } }
     }
 
@@ -128,51 +128,45 @@ final class DownloadStatus: Sendable {
     /// A finished, failed or cancelled download may enter another state. Its earlier streams have finished, so only
     /// streams created afterwards show that state.
     func enter(_ state: DownloadState?, _ event: DownloadEvent?) {
-        let finish: (() -> Void)? = storage.withLock { storage in
-            if let event { storage.begunActivity().append(event) }
-            guard let state else { return nil }
+        storage.publish { storage, outbox in
+            if let event { storage.begunActivity().append(event, &outbox) }
+            guard let state else { return }
             if !state.isEnded { storage.activity?.ended = nil }
             storage.state = state
             storage.networkBlocker = if case .waitingForNetwork(let blocker) = event { blocker } else { nil }
             // Published before the state, because a terminal state finishes the streams.
-            if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
-            storage.activity?.stateSubscribers.yield(state)
-            observers.publish(.stateChanged(id, state))
-            guard state.isEnded, let activity = storage.activity else { return nil }
-            let states = activity.stateSubscribers.removeAll()
-            let progress = activity.progressSubscribers.removeAll()
-            let events = activity.eventSubscribers.removeAll()
-            return {
-                states.forEach { $0.finish() }
-                progress.forEach { $0.finish() }
-                events.forEach { $0.finish() }
-            }
+            if !state.hasSpeed { storage.activity?.change(&outbox) { $0.stopped() } }
+            storage.activity?.stateSubscribers.yield(state, with: &outbox)
+            guard state.isEnded, let activity = storage.activity else { return }
+            activity.stateSubscribers.finish(with: &outbox)
+            activity.progressSubscribers.finish(with: &outbox)
+            activity.eventSubscribers.finish(with: &outbox)
         }
-        finish?()
+        if let state { observers.publish(.stateChanged(id, state)) }
     }
 
     func publish(_ progress: DownloadProgress) {
-        storage.withLock { storage in
+        storage.publish { storage, outbox in
             guard !storage.state.isEnded else { return }
             let activity = storage.begunActivity()
             activity.progress = progress
-            activity.progressSubscribers.yield(progress)
-            observers.recordChange()
+            activity.progressSubscribers.yield(progress, with: &outbox)
         }
+        observers.recordChange()
     }
 
     /// Resets the progress to zero received bytes and publishes it, even if the download has ended.
     func forgetBytes() {
-        storage.withLock { storage in
-            storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
-            observers.recordChange()
+        storage.publish { storage, outbox in
+            storage.activity?.change(&outbox) { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
         }
+        observers.recordChange()
     }
 
     func publish(_ event: DownloadEvent) {
-        storage.withLock { storage in
+        storage.publish { storage, outbox in
             guard !storage.state.isEnded else { return }
-            storage.begunActivity().append(event)
+            storage.begunActivity().append(event, &outbox)
         }
     }
 
@@ -196,6 +190,7 @@ final class DownloadStatus: Sendable {
     ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
         let subscriber: Int? = storage.withLock { storage in
+            // No task reads the stream yet.
             for element in history(storage) { continuation.yield(element) }
             return storage.state.isEnded ? nil : storage.begunActivity()[keyPath: subscribers].add(continuation)
         }

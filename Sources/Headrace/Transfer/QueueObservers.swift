@@ -15,20 +15,20 @@ final class QueueObservers: Sendable {
         var events = Subscribers<QueueEvent>()
         var changes = Subscribers<Void>()
 
-        func yield(_ event: QueueEvent) {
-            events.yield(event)
-            changes.yield(())
+        func yield(_ event: QueueEvent, with outbox: inout Outbox) {
+            events.yield(event, with: &outbox)
+            changes.yield((), with: &outbox)
         }
     }
 
-    private let state: Locked<State>
+    private let state: PublishingLock<State>
     private let firstFindings: Int
     /// Whether there are observers; without any, publishing progress costs next to nothing.
     private let isWatched = Atomic(false)
 
     /// Creates observers of a queue; `findings` are those of the registry when it was opened.
     init(findings: [String] = []) {
-        state = Locked(State(findings: findings.map { .registryDamaged($0) }))
+        state = PublishingLock(State(findings: findings.map { .registryDamaged($0) }))
         firstFindings = findings.count
     }
 
@@ -43,9 +43,9 @@ final class QueueObservers: Sendable {
     /// Publishes a finding, such as damage to the registry, to present and future observers of the events.
     func publish(finding: String) {
         let event = QueueEvent.registryDamaged(finding)
-        state.withLock { state in
+        state.publish { state, outbox in
             if state.findings.count < Self.maxFindings { state.findings.append(event) }
-            state.yield(event)
+            state.yield(event, with: &outbox)
         }
     }
 
@@ -57,13 +57,13 @@ final class QueueObservers: Sendable {
     /// Publishes an event to the observers of events, and a change to the observers of changes.
     func publish(_ event: QueueEvent) {
         guard isWatched.load(ordering: .acquiring) else { return }
-        state.withLock { $0.yield(event) }
+        state.publish { $0.yield(event, with: &$1) }
     }
 
     /// Notifies the observers of changes, without publishing an event.
     func recordChange() {
         guard isWatched.load(ordering: .acquiring) else { return }
-        state.withLock { $0.changes.yield(()) }
+        state.publish { $0.changes.yield((), with: &$1) }
     }
 
     /// Returns a stream that begins with the findings so far, such as damage to the registry, and continues with all
@@ -77,12 +77,11 @@ final class QueueObservers: Sendable {
 
     /// Finishes all streams.
     func end() {
-        let (events, changes) = state.withLock { state in
+        state.publish { state, outbox in
             state.isEnded = true
-            return (state.events.removeAll(), state.changes.removeAll())
+            state.events.finish(with: &outbox)
+            state.changes.finish(with: &outbox)
         }
-        for continuation in events { continuation.finish() }
-        for continuation in changes { continuation.finish() }
     }
 
     private func stream<Element>(
@@ -92,7 +91,7 @@ final class QueueObservers: Sendable {
     ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
         let subscriber: Int? = state.withLock { state in
-            // Under the lock, so that no event is published in between, and missed or received twice.
+            // Under the lock, so that no event is missed or received twice; no task reads the stream yet.
             for element in first(state) { continuation.yield(element) }
             guard !state.isEnded else { return nil }
             isWatched.store(true, ordering: .releasing)

@@ -21,8 +21,8 @@ struct LockRankTests {
             inner.withLock { value in outer.withLock { $0 += value } }
         }
         await #expect(processExitsWith: .failure) {
-            let first = Locked(1, rank: .downloadStatus)
-            let second = Locked(2, rank: .downloadStatus)
+            let first = Locked(1, rank: .downloadRecord)
+            let second = Locked(2, rank: .downloadRecord)
             first.withLock { value in second.withLock { $0 += value } }
         }
     }
