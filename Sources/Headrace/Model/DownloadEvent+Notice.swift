@@ -23,8 +23,8 @@ extension DownloadEvent {
         case notSaved(DownloadError)
         /// The server sends the whole file if a request has `If-Range`, so requests no longer contain that field.
         case omitsIfRange
-        /// The server sent the whole file instead of the rest, so the given number of received bytes is sent again; they
-        /// are kept, and the repeated ones are ignored.
+        /// The server sent more than the requested range, such as the whole file: the given number of bytes was already
+        /// received. These are kept, and the repeated ones are ignored.
         case rangeIgnored(Int64)
         /// The server sent a 304 response for a version other than the existing file's; requests become unconditional.
         case omitsPrecondition
@@ -72,7 +72,7 @@ extension DownloadEvent.Notice: CustomStringConvertible {
         case .notSaved(let error): error.message
         case .omitsIfRange: "The server sends the whole file if a request has If-Range; it is omitted from now on."
         case .rangeIgnored(let bytes):
-            "The server sent the whole file instead of the rest: \(bytes.inBytes) are received again and ignored."
+            "The server sent more than the requested range: \(bytes.inBytes) are received again and ignored."
         case .omitsPrecondition: "The server sent \"not modified\" for another version; the condition is omitted."
         case .encoded(let coding): "The server encoded the file as \(coding); it is saved encoded."
         case .transformed: "A proxy changed the file in transit; it is saved as changed."

@@ -26,6 +26,11 @@ struct HostConnectionLimits: Sendable {
             if let index = downloads.firstIndex(where: { $0.id == id }) { verb(&downloads[index]) }
         }
 
+        mutating func limit(to count: Int, at now: Duration) {
+            limit = max(1, min(limit, count))
+            changed = now
+        }
+
         /// Whether the host serves another download, or accepted a request of one shortly before.
         func servesOthers(than id: DownloadID, at now: Duration) -> Bool {
             if let lastServed, lastServed.id != id, now - lastServed.time < HostConnectionLimits.serviceInterval {
@@ -152,13 +157,12 @@ struct HostConnectionLimits: Sendable {
     @discardableResult
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
-        let open = state.granted
-        // Requests that share a connection are not counted, so `open` may be zero.
-        state.limit = max(1, (open > 0 ? min(state.limit, open) : state.limit) - 1)
-        state.changed = now
+        defer { hosts[host] = state }
+        // Requests that share a connection are not counted, so `granted` may be zero.
+        let open = state.granted > 0 ? state.granted : state.limit
+        state.limit(to: open - 1, at: now)
         if let retryAfter { state.notBefore = max(state.notBefore ?? now, now + retryAfter) }
         state.change(id) { $0.granted = max(1, $0.granted - 1) }
-        hosts[host] = state
         return state.servesOthers(than: id, at: now)
     }
 
@@ -166,11 +170,10 @@ struct HostConnectionLimits: Sendable {
     /// download, and has refused further ones, which are closed.
     mutating func limit(_ id: DownloadID, on host: String, to count: Int, at now: Duration) {
         var state = recovered(host, at: now)
+        defer { hosts[host] = state }
         let others = state.downloads.reduce(0) { $1.id == id ? $0 : $0 + $1.granted }
-        state.limit = max(1, min(state.limit, others + count))
-        state.changed = now
+        state.limit(to: others + count, at: now)
         state.change(id) { $0.granted = max(1, min($0.granted, count)) }
-        hosts[host] = state
     }
 
     /// Whether a host's limit is lowered, because it refused connections or requests.

@@ -194,7 +194,7 @@ struct DownloadTransfer: Sendable {
         }
         while true {
             guard !state.hasSentSingle else { throw notRepeatable }
-            if let time = retries.waitEnd(&state) { return .retry(at: time) }
+            if let time = retries.waitEnd(&state, holdingBytes: !partial.held.isEmpty) { return .retry(at: time) }
             try await retries.renewExpiredLink(&state)
             state.began(holding: partial.held.count)
             let step: Step

@@ -30,6 +30,7 @@ struct FileCompletion {
         let coding = transfer.partial.coding
         if var mismatch = try await mismatch(ofReceived: nil, &transfer) {
             guard framing != .stream else { return verifyEnd(&transfer) }
+            try doubtEnd(after: mismatch, &transfer)
             // Encoded bytes are not saved, because they are not the file.
             if coding != nil { mismatch.isWhole = false }
             try await prepareRepair(mismatch, &transfer)
@@ -68,6 +69,17 @@ struct FileCompletion {
         return .again
     }
 
+    /// Throws `connectionLost` for a wrong file whose end only the connection marked, if the failure will be retried.
+    ///
+    /// The file may merely be incomplete; the next response shows where it ends.
+    private func doubtEnd(after mismatch: Mismatch, _ transfer: inout DownloadTransfer) throws(DownloadError) {
+        guard framing == .unverified, !mismatch.isDiskFailure, transfer.expectedSize == nil,
+            transfer.partial.hasValidator, transfer.state.mayDoubtEnd()
+        else { return }
+        let what = "The connection ended after \(transfer.partial.heldBytes) bytes, which are not the whole file."
+        throw DownloadError(.connectionLost, what)
+    }
+
     /// Compares the complete file, which has no content coding to remove, with the request, and renames it to its final
     /// name.
     private func completeDecoded(_ transfer: inout DownloadTransfer) async throws -> Step {
@@ -80,6 +92,7 @@ struct FileCompletion {
                 ? mismatch(ofDecoded: expected, &transfer) : mismatch(ofReceived: expected.size, &transfer)
             if let mismatch {
                 if framing == .stream, expected.size == nil, !isDecoded { return verifyEnd(&transfer) }
+                if !isDecoded { try doubtEnd(after: mismatch, &transfer) }
                 try await prepareRepair(mismatch, &transfer)
                 return .again
             }
@@ -142,12 +155,6 @@ struct FileCompletion {
     /// If the download fails, the partial file keeps the correct bytes. If no bytes are known to be correct, the file
     /// is saved under another name or deleted.
     private func prepareRepair(_ mismatch: Mismatch, _ transfer: inout DownloadTransfer) async throws {
-        if framing == .unverified, transfer.expectedSize == nil, transfer.state.mayDoubtEnd(),
-            transfer.partial.hasValidator
-        {
-            let what = "The connection ended after \(transfer.partial.heldBytes) bytes, which are not the whole file."
-            throw DownloadError(.connectionLost, what)
-        }
         let next = transfer.state.mismatched(
             transfer.partial.composition,
             keepsBytes: mismatch.bad != nil,
@@ -178,7 +185,7 @@ struct FileCompletion {
     ///
     /// Finishes with an existing file instead if that is the same version, or if the conflict policy is `skip`.
     private func finish(_ transfer: inout DownloadTransfer, isDecoded: Bool) async throws -> Step {
-        let size = transfer.partial.heldBytes
+        let (size, isComplete) = (transfer.partial.heldBytes, isLengthVerified(transfer, isDecoded))
         try transfer.reserve(path)
         let final: (path: String, stamp: FileStamp)?
         var present: String?
@@ -186,7 +193,6 @@ struct FileCompletion {
             let (existing, environment) = (transfer.existingFiles, transfer.environment)
             let source = transfer.state.sources.current
             let (ledger, requester) = (transfer.partial.ledger, transfer.partial.requester)
-            let isComplete = isLengthVerified(transfer, isDecoded)
             var rename = FinalRename(finalPath: path, source: source, isComplete: isComplete)
             // Another process may have downloaded the same file meanwhile.
             rename.checkTaken = { name, stamp throws(DownloadError) in
@@ -212,11 +218,14 @@ struct FileCompletion {
             try await transfer.partial.copyToDestination()
             return try await finish(&transfer, isDecoded: isDecoded)
         }
-        return .finished(FinishedFile(url: report(final.path, size, isDecoded, &transfer), stamp: final.stamp))
+        // The progress counts received bytes, and the size of a decoded file is another number.
+        if !isDecoded { transfer.state.meter.totalBytes = size }
+        let file = report(final.path, size, isLengthVerified: isComplete, &transfer)
+        return .finished(FinishedFile(url: file, stamp: final.stamp))
     }
 
-    /// Whether the server's length, the expected size, a checksum or the end of the content coding shows that the file is
-    /// complete.
+    /// Whether the server's length, the expected size, a checksum or the end of the content coding shows that the file
+    /// is complete.
     private func isLengthVerified(_ transfer: DownloadTransfer, _ isDecoded: Bool) -> Bool {
         framing != .unverified || isDecoded || transfer.state.verification.isNeeded
             || transfer.record.requested { $0.expectedSize != nil }
@@ -226,15 +235,13 @@ struct FileCompletion {
     private func report(
         _ finalPath: String,
         _ size: Int64,
-        _ isDecoded: Bool,
+        isLengthVerified: Bool,
         _ transfer: inout DownloadTransfer
     ) -> URL {
         // Compared as bytes, since equal strings may name different files.
         let reported = transfer.state.reportedFile.flatMap { $0.path.hasBytes(of: finalPath) ? $0.url : nil }
         let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
         let now = transfer.environment.clock.now()
-        // The progress counts received bytes, and the size of a decoded file is another number.
-        if !isDecoded { transfer.state.meter.totalBytes = size }
         let progress = transfer.state.meter.progress(at: now)
         transfer.publish(progress)
         let summary = DownloadSummary(
@@ -242,7 +249,7 @@ struct FileCompletion {
             fileSize: size,
             bytesFetched: transfer.state.fetchedBytes,
             duration: now - transfer.state.start,
-            isLengthVerified: isLengthVerified(transfer, isDecoded)
+            isLengthVerified: isLengthVerified
         )
         transfer.publish(.finished(summary))
         return file

@@ -13,7 +13,7 @@ struct FinalRename {
     /// The URL that the file came from.
     let source: URL
     /// Whether the file is known to be complete; `false` if only the end of the connection has marked its end.
-    var isComplete = true
+    let isComplete: Bool
     /// Called with a taken name and the stamp of the file to rename, before the next numbered name is tried; throws if
     /// the download must finish with the existing file of that name instead.
     var checkTaken: (String, FileStamp) throws(DownloadError) -> Void = { _, _ in }

@@ -28,6 +28,13 @@ struct RetryBackoff: Sendable, Hashable {
         maxTotalFailures = policy.maxTotalFailures
     }
 
+    /// Whether another failure would be retried.
+    var mayRetry: Bool {
+        let earned = Int(clamping: progressBytes / Self.bytesPerFailure)
+        let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
+        return failures - forgiven < maxFailures && totalFailures < (overflow ? .max : allowed)
+    }
+
     /// Counts received bytes, which reset the number of consecutive failures.
     ///
     /// Only the `earned` bytes, which were not downloaded before, earn further retries.
@@ -47,10 +54,7 @@ struct RetryBackoff: Sendable, Hashable {
         isForgiven: Bool,
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
-        let earned = Int(clamping: progressBytes / Self.bytesPerFailure)
-        let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
-        let isWithinBudgets = failures - forgiven < maxFailures && totalFailures < (overflow ? .max : allowed)
-        guard isWithinBudgets || isForgiven && maxFailures > 0 else { return nil }
+        guard mayRetry || isForgiven && maxFailures > 0 else { return nil }
         let delay = Duration.milliseconds(Int64.random(in: 0...ceiling, using: &random))
         if isForgiven {
             (failures, forgiven) = (failures + 1, forgiven + 1)

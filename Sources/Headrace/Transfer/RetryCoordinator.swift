@@ -5,6 +5,9 @@ import HeadracePlatform
 ///
 /// ``TransferState`` decides; this type calls the hooks of the user and publishes the events.
 struct RetryCoordinator: Sendable {
+    /// The longest wait for a host that is preferred to a source that may have another version of the received bytes.
+    private static let patience = Duration.seconds(30)
+
     let record: DownloadRecord
     let stop: StopSignal
     let environment: TransferEnvironment
@@ -15,19 +18,21 @@ struct RetryCoordinator: Sendable {
     ///
     /// A request waits if its host has requested a delay and there is no other source to switch to, or if the limit on
     /// retries per host is reached.
-    func waitEnd(_ state: inout TransferState) -> Duration? { waitForHost(&state) ?? waitForPace(&state) }
+    func waitEnd(_ state: inout TransferState, holdingBytes: Bool) -> Duration? {
+        waitForHost(&state, holdingBytes) ?? waitForPace(&state)
+    }
 
     /// Switches to another source while the current source's host requires a delay; if all hosts require one, returns
     /// the end of the shortest.
     ///
     /// Returns `nil` if the next request need not wait.
-    private func waitForHost(_ state: inout TransferState) -> Duration? {
+    private func waitForHost(_ state: inout TransferState, _ holdingBytes: Bool) -> Duration? {
         while !state.isHastened {
             let (now, source) = (environment.clock.now(), state.sources.current)
             let time = delayEnd(source)
             guard time > now else { return nil }
-            guard let next = nextSource(&state, at: now) else {
-                let time = firstDelayEnd(state.sources.others, from: now, to: time)
+            guard let next = nextSource(&state, insteadOfWaitingUntil: time, at: now, holdingBytes) else {
+                let time = waitEnd(until: time, state, at: now, holdingBytes)
                 publish(.notice(.waitingForHost(time - now)))
                 return time
             }
@@ -38,17 +43,37 @@ struct RetryCoordinator: Sendable {
     }
 
     /// Switches from a source whose host requires a delay to another one, as ``TransferState/postponeSource(isReady:)``
-    /// does.
-    private func nextSource(_ state: inout TransferState, at now: Duration) -> URL? {
-        state.postponeSource { delayEnd($0) <= now }
+    /// does; returns `nil` if there is none.
+    private func nextSource(
+        _ state: inout TransferState,
+        insteadOfWaitingUntil end: Duration,
+        at now: Duration,
+        _ holdingBytes: Bool
+    ) -> URL? {
+        let mayReturn = mayReturn(insteadOfWaitingFor: end - now, state, holdingBytes)
+        return state.postponeSource { mayReturn && delayEnd($0) <= now }
+    }
+
+    /// Whether to use a source that was tried before rather than wait for the current one.
+    ///
+    /// If that source has another version of the file, it costs the received bytes.
+    private func mayReturn(insteadOfWaitingFor delay: Duration, _ state: TransferState, _ holdingBytes: Bool) -> Bool {
+        !holdingBytes || state.resume.isVerifiedAtEnd || delay > Self.patience
     }
 
     /// Returns the end of the delay that the host of a source requires; zero if it requires none.
     private func delayEnd(_ source: URL) -> Duration { environment.hosts.notBefore(source) ?? .zero }
 
-    /// Returns the time at which the first of the sources can be requested, but not before `now` and not after `limit`.
-    private func firstDelayEnd(_ sources: [URL], from now: Duration, to limit: Duration) -> Duration {
-        max(now, sources.map(delayEnd).reduce(limit, min))
+    /// Returns the time at which the current source, or another one that may be used instead, can be requested; not
+    /// before `now`. `end` is that of the current source.
+    private func waitEnd(
+        until end: Duration,
+        _ state: TransferState,
+        at now: Duration,
+        _ holdingBytes: Bool
+    ) -> Duration {
+        guard mayReturn(insteadOfWaitingFor: end - now, state, holdingBytes) else { return end }
+        return max(now, state.sources.others.map(delayEnd).reduce(end, min))
     }
 
     /// Applies the source host's limit on retries if the next request is a retry; returns the time until which the
@@ -146,11 +171,12 @@ struct RetryCoordinator: Sendable {
                 let now = environment.clock.now()
                 // While this host requires a delay, a source on another host can be used.
                 if delayEnd(state.sources.current) > now {
-                    if let next = nextSource(&state, at: now) {
+                    let end = now + delay
+                    if let next = nextSource(&state, insteadOfWaitingUntil: end, at: now, holdingBytes) {
                         reaction = .changeSource(error, next: next)
                         continue
                     }
-                    delay = firstDelayEnd(state.sources.others, from: now, to: now + delay) - now
+                    delay = waitEnd(until: end, state, at: now, holdingBytes) - now
                 }
                 publish(.retrying(error, attempt: state.count, after: delay))
                 state.lastFailure = error

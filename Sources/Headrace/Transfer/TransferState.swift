@@ -262,11 +262,13 @@ struct TransferState: Sendable {
         return true
     }
 
-    /// Whether a file that failed verification, and whose end only the connection marked, may be incomplete; `true` once
-    /// for each source, since the next response shows the end.
+    /// Whether to retry after a file failed verification whose end only the connection marked: it may be incomplete.
+    ///
+    /// Returns `true` at most once for each source, since the next response shows the end.
     mutating func mayDoubtEnd() -> Bool {
-        defer { hasDoubtedEnd = true }
-        return !hasDoubtedEnd
+        guard !hasDoubtedEnd, backoff.mayRetry else { return false }
+        hasDoubtedEnd = true
+        return true
     }
 
     /// Decides whether a complete file that failed verification is downloaded again, and from which source.

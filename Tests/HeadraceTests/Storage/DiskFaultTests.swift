@@ -325,7 +325,7 @@ struct DiskFaultTests {
         try session.begin(body, for: "/folder/file.bin")
         _ = try bytes.withUnsafeBytes { try session.append($0, at: 0) }
         await #expect(throws: DownloadError.self) {
-            let rename = FinalRename(finalPath: "/folder/file.bin", source: record.request.url)
+            let rename = FinalRename(finalPath: "/folder/file.bin", source: record.request.url, isComplete: true)
             _ = try await rename.perform(on: &session)
         }
         #expect(session.held.isEmpty && session.file == nil)

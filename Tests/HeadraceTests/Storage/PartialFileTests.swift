@@ -425,7 +425,8 @@ struct PartialFileTests {
             var session = PartialDownload(record, environment)
             defer { session.close() }
             let error = await #expect(throws: DownloadError.self) {
-                let rename = FinalRename(finalPath: out.path + "/" + name, source: record.request.url)
+                let path = out.path + "/" + name
+                let rename = FinalRename(finalPath: path, source: record.request.url, isComplete: true)
                 _ = try await rename.perform(on: &session)
             }
             #expect(error?.code == .fileSystem)

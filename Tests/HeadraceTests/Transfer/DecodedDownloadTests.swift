@@ -148,6 +148,13 @@ struct DecodedDownloadTests {
         #expect(try await run(.sequence([cut], then: Self.response)).isExact)
     }
 
+    @Test func `a damaged coding is not taken for a lost connection`() async throws {
+        var bytes = Self.encoded
+        bytes[bytes.count / 2] ^= 1
+        let outcome = try await run(Self.serve(bytes).closeDelimited)
+        #expect(outcome.error?.code == .contentCoding && outcome.requests.count == 1)
+    }
+
     // MARK: Wrong bytes
 
     private static var damaged: [(what: String, bytes: [UInt8])] {

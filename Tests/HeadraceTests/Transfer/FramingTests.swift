@@ -129,6 +129,20 @@ struct FramingTests {
         #expect(wrong.requests.map(\.bodyBytesSent) == [Fixture.size, 0, Fixture.size])
     }
 
+    @Test func `without retries, a wrong file whose end the connection marks fails with its checksum`() async throws {
+        let checksum = try Checksum(of: file.body)
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .file(Fixture.new).closeDelimited,
+                in: folder,
+                retries: 0,
+                change: { $0.checksums = [checksum] }
+            )
+        }
+        #expect(outcome.error?.code == .checksum && outcome.requests.count == 1)
+        #expect(outcome.error?.savedFile != nil)
+    }
+
     @Test func `an HTTP version that was not negotiated is rejected, even on a reused connection`()
         async throws
     {

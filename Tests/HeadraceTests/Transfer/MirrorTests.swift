@@ -206,6 +206,23 @@ struct MirrorTests {
         }
     }
 
+    @Test func `received bytes are kept during a short wait that their host requires`() async throws {
+        let busy = Response.status(429, headers: ["Retry-After": "1"])
+        let rest = Response.sequence([.file(file).truncated(after: ResumeFixture.cut), busy], then: .file(file))
+        try await withFaultServer(rest) { other in
+            let mirror = other.url("/b").absoluteString.replacing("127.0.0.1", with: "localhost")
+            let elsewhere = try #require(URL(string: mirror))
+            // The first source has another version, and is postponed at once.
+            let origin = Response.sequence([.status(503)], then: .file(ResumeFixture.new))
+            let outcome = try await ResumeFixture.run(withMirrors: ["/a": origin], retries: 3) {
+                $0.mirrors = [elsewhere]
+            }
+            #expect(outcome.isExact)
+            #expect(outcome.requests.map(\.path) == ["/a"])
+            #expect(other.requests.map { $0["Range"] } == [nil, "bytes=\(ResumeFixture.cut)-", "bytes=\(ResumeFixture.cut)-"])
+        }
+    }
+
     @Test func `D06 a secret field is sent only to the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)

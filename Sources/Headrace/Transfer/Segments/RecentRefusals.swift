@@ -1,7 +1,7 @@
 /// The connections that hosts recently refused without a response: a host may be down, or limit its connections.
 struct RecentRefusals: Sendable {
     private struct Refusal {
-        var source: Int
+        var host: Int
         var time: Duration
     }
 
@@ -10,24 +10,30 @@ struct RecentRefusals: Sendable {
 
     private var refusals: [Refusal] = []
 
-    mutating func add(_ source: Int, at now: Duration) { refusals.append(Refusal(source: source, time: now)) }
+    mutating func add(_ host: Int, at now: Duration) { refusals.append(Refusal(host: host, time: now)) }
 
-    /// Removes the refusals that show that a host limits its connections; returns the sources of these refusals, each
-    /// with the number of its connections that deliver bytes.
+    /// Removes the refusals that show that a host limits its connections; returns these hosts, each with the number of
+    /// connections that it seems to accept.
     ///
-    /// A refusal shows this if the same source later sent bytes for a segment that was requested earlier, or requested
-    /// on an idle connection. Refusals older than ``SegmentPlanner/timeout`` are removed, but not returned.
-    mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int: Int] {
+    /// A refusal shows this if the same host later sent bytes for a segment that was requested earlier, or requested on
+    /// an idle connection. Until it refuses another one, a host seems to accept all connections that were opened
+    /// before, even if they have not delivered bytes yet. Refusals older than ``SegmentPlanner/timeout`` are removed,
+    /// but not returned.
+    ///
+    /// `hosts` contains the host of each source.
+    mutating func take(provenBy segments: [Segment], hosts: [Int], at now: Duration) -> [Int: Int] {
         refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
         let isProven = { (refusal: Refusal) in
             segments.contains {
-                $0.source == refusal.source && ($0.opened < refusal.time || $0.earlierRate != nil)
+                hosts[$0.source] == refusal.host && ($0.opened < refusal.time || $0.earlierRate != nil)
                     && $0.lastByte ?? .zero >= refusal.time + Self.transitTime
             }
         }
         defer { refusals.removeAll(where: isProven) }
         return refusals.filter(isProven).reduce(into: [:]) { counts, refusal in
-            counts[refusal.source] = segments.count { $0.source == refusal.source && $0.lastByte != nil }
+            counts[refusal.host] = segments.count {
+                hosts[$0.source] == refusal.host && ($0.opened < refusal.time || $0.hasReceived)
+            }
         }
     }
 }

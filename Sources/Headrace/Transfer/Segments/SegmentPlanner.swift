@@ -194,14 +194,16 @@ struct SegmentPlanner: Sendable {
     /// Records that the host refused a connection without a response: it is down, or limits connections.
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = list.index(of: id) else { return }
-        refusals.add(segments[index].source, at: now)
+        refusals.add(sources[segments[index].source].host, at: now)
     }
 
-    /// Returns the sources whose hosts evidently limit connections, each with the number of its connections that
-    /// deliver bytes: they refused a connection, but later sent bytes over an older one.
+    /// Returns the hosts that evidently limit connections, each with the number that it seems to accept: they refused a
+    /// connection, but later sent bytes over an older one.
     ///
     /// Forgets these refusals.
-    mutating func takeRefusals(at now: Duration) -> [Int: Int] { refusals.take(provenBy: segments, at: now) }
+    mutating func takeRefusals(at now: Duration) -> [Int: Int] {
+        refusals.take(provenBy: segments, hosts: sources.map(\.host), at: now)
+    }
 
     /// Records that a source has another version of the file, so that no further connection to it is opened.
     mutating func retire(_ source: Int) { pool.sources[source].retire() }

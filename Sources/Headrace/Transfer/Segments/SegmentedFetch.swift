@@ -77,7 +77,7 @@ final class SegmentedFetch: Sendable {
     private let continuation: AsyncStream<Command>.Continuation
 
     var clock: AnyClock { environment.clock }
-    private var hosts: HostLimiter { environment.hosts }
+    var hosts: HostLimiter { environment.hosts }
 
     /// Creates a fetch; returns `nil` if a single connection must deliver the bytes, or is the better choice.
     init?(of transfer: DownloadTransfer, _ response: RequestSender.Response, _ accepted: BodyPlacement) {
@@ -210,8 +210,8 @@ final class SegmentedFetch: Sendable {
                 }
                 // Published even without new bytes, since the average speed falls meanwhile.
                 if let progress = state.transfer.state.meter.received(0, at: now) { record.status.publish(progress) }
-                for (source, count) in state.planner.takeRefusals(at: now) {
-                    hosts.limit(record.id, sources[source].url, to: count, at: now)
+                for (host, count) in state.planner.takeRefusals(at: now) {
+                    hosts.limit(record.id, sources[host].url, to: count, at: now)
                 }
                 limitConnections(in: &state)
                 monitor?.update(connections(in: state, at: now), at: now)

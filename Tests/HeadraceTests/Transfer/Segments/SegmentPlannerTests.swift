@@ -67,7 +67,8 @@ struct SegmentPlannerTests {
         _ = planner.accept(1, for: .first, at: .milliseconds(1100))
         #expect(planner.takeRefusals(at: .milliseconds(1100)) == [:])
         _ = planner.accept(1, for: .first, at: .milliseconds(1900))
-        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [0: 1])
+        // The first connection, and the one that has not delivered bytes yet.
+        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [0: 2])
         #expect(planner.takeRefusals(at: .milliseconds(1900)) == [:])
     }
 
@@ -88,6 +89,20 @@ struct SegmentPlannerTests {
         planner.refused(id(1), at: .seconds(1))
         _ = planner.accept(1, for: .first, at: .seconds(2))
         #expect(planner.takeRefusals(at: .seconds(2)) == [:])
+    }
+
+    @Test func `connections to all sources of a host count against its limit`() {
+        var refusals = RecentRefusals()
+        refusals.add(0, at: .seconds(2))
+        let segments = (0..<5).map { number in
+            let opened = Duration.seconds(number < 4 ? 1 : 3)
+            return Segment(id(number), 0..<9, limit: 9, source: number % 3, opened: opened)
+        }
+        #expect(refusals.take(provenBy: segments, hosts: [0, 0, 2], at: .seconds(3)) == [:])
+        var delivering = segments
+        // The second source has the same host, and the third has another one.
+        _ = delivering[1].received(1, at: .seconds(3))
+        #expect(refusals.take(provenBy: delivering, hosts: [0, 0, 2], at: .seconds(3)) == [0: 3])
     }
 
     // MARK: Joining
