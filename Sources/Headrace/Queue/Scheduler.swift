@@ -29,9 +29,7 @@ struct Scheduler: Sendable {
     let descriptors: DescriptorShare
 
     init(_ limits: RunningLimits, gate: NetworkAdmission, descriptors: DescriptorShare = .unlimited) {
-        self.limits = limits
-        self.gate = gate
-        self.descriptors = descriptors
+        (self.limits, self.gate, self.descriptors) = (limits, gate, descriptors)
     }
 
     // MARK: The queue
@@ -226,14 +224,17 @@ struct Scheduler: Sendable {
         return actions + startNext()
     }
 
-    /// Starts the downloads whose start time has been reached, while slots are free.
+    /// Starts the downloads whose start time has been reached, or whose host may accept more again, while slots are free.
     mutating func tick(at now: Duration) -> [Action] {
+        for host in waiting.hosts where limits.probe(hosts.name(host), at: now) { release(host) }
         waiting.admitDelayed(at: now)
         return startNext()
     }
 
-    /// Returns the time at which ``tick(at:)`` must be called next; `nil` if no download waits for its start time.
-    mutating func nextTick() -> Duration? { waiting.nextStartTime() }
+    /// Returns the time at which ``tick(at:)`` must be called next; `nil` if no download waits for a time.
+    mutating func nextTick() -> Duration? {
+        [waiting.nextStartTime(), limits.nextProbe(of: waiting.hosts.map(hosts.name))].compactMap(\.self).min()
+    }
 
     // MARK: Transfers
 
@@ -348,8 +349,7 @@ struct Scheduler: Sendable {
         guard let entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
             return
         }
-        let candidate = WaitingDownloads.Candidate(id, priority: entry.priority, label: label, host: entry.host)
-        waiting.insert(candidate, at: now)
+        waiting.insert(.init(id, priority: entry.priority, label: label, host: entry.host), at: now)
         guard waiting.isCluttered else { return }
         waiting.removeStaleElements()
         releaseHosts()

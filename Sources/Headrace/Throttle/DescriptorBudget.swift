@@ -182,7 +182,5 @@ extension DescriptorLimit {
 
 extension DownloadError {
     /// Whether the error means that the process, or the system, has too many open files.
-    var isOutOfDescriptors: Bool {
-        (cause as? SystemError).map { [EMFILE, ENFILE].contains($0.errno) } ?? false
-    }
+    var isOutOfDescriptors: Bool { (cause as? SystemError)?.isOutOfDescriptors ?? false }
 }

@@ -30,14 +30,11 @@ struct DownloadConcurrency: Sendable {
         var accepted: Int?
         /// The number of concurrent downloads at which the host last refused one; ``accepted`` stays below it.
         ///
-        /// It is raised by one when a download completes and ``hold`` has passed since the last refusal or raise.
+        /// It is raised by one when a download completes, if a raise is due.
         var excess = Int.max
         /// The number of completed downloads since ``accepted`` was changed.
         var completions = 0
-        /// The time of the last refusal that set ``accepted``, or of the last raise of ``excess``.
-        var refused = Duration.zero
-        /// The time after which ``excess`` is raised by one; doubles with each further refusal, up to ``maxHold``.
-        var hold = DownloadConcurrency.firstHold
+        var recovery = LimitRecovery()
         /// Whether the host uses HTTP/2; `nil` before its first response.
         var isMultiplexed: Bool?
     }
@@ -67,8 +64,6 @@ struct DownloadConcurrency: Sendable {
         case holding(rounds: Int)
     }
 
-    private static let firstHold = Duration.seconds(5)
-    private static let maxHold = Duration.seconds(320)
     private static let firstHeldRounds = 8
     private static let maxHeldRounds = 64
     /// The minimum number of completions in a round.
@@ -83,7 +78,7 @@ struct DownloadConcurrency: Sendable {
     private static let overloadLatency = Duration.milliseconds(200)
     /// The number of tracked hosts above which hosts without recent refusals are forgotten.
     private static let sweepThreshold = 256
-    /// The time after which a refusal no longer counts as recent; longer than ``maxHold``.
+    /// The time after which a refusal no longer counts as recent; longer than any interval of ``LimitRecovery``.
     private static let memory = Duration.seconds(3600)
 
     /// The maximum number of concurrent downloads that the user has set.
@@ -157,7 +152,7 @@ struct DownloadConcurrency: Sendable {
         at now: Duration
     ) {
         if hosts.count > Self.sweepThreshold {
-            hosts = hosts.filter { $0.value.accepted != nil && now - $0.value.refused < Self.memory }
+            hosts = hosts.filter { $0.value.accepted != nil && now - $0.value.recovery.lastRefusal < Self.memory }
         }
         if let isMultiplexed = measurement.isMultiplexed { hosts[host, default: Host()].isMultiplexed = isMultiplexed }
         if measurement.isRefused {
@@ -174,22 +169,38 @@ struct DownloadConcurrency: Sendable {
         var state = hosts[host] ?? Host()
         defer { hosts[host] = state }
         // Downloads that started before the last refusal say nothing about the present limit.
-        guard state.accepted == nil || start > state.refused else { return }
-        if state.accepted != nil { state.hold = min(state.hold * 2, Self.maxHold) }
+        guard state.accepted == nil || start > state.recovery.lastRefusal else { return }
+        state.recovery.refused(at: now)
         state.excess = min(limit(of: host), running + 1)
         state.accepted = max(1, state.excess / 2)
         state.completions = 0
-        state.refused = now
         round = nil
+    }
+
+    /// Returns the time from which ``probe(_:at:)`` raises the limit of a host; `nil` if its refusals have set no limit.
+    func nextProbe(of host: String) -> Duration? {
+        hosts[host].flatMap { $0.accepted == nil ? nil : $0.recovery.nextRaise }
+    }
+
+    /// Raises the limit of a host by one if its refusals have set one and a raise is due: a refusal may have been
+    /// temporary, and a large download may run for hours.
+    mutating func probe(_ host: String, at now: Duration) {
+        guard let time = nextProbe(of: host), time <= now, var state = hosts[host], let accepted = state.accepted else {
+            return
+        }
+        state.accepted = accepted + 1 < maximum(of: state) ? accepted + 1 : nil
+        state.excess = max(state.excess, accepted + 2)
+        state.recovery.raised(at: now)
+        hosts[host] = state
     }
 
     private mutating func accepted(by host: String, at now: Duration) {
         guard var state = hosts[host], let accepted = state.accepted else { return }
         defer { hosts[host] = state }
         state.completions += 1
-        if now - state.refused >= state.hold {
+        if now >= state.recovery.nextRaise {
             state.excess += 1
-            state.refused = now
+            state.recovery.raised(at: now)
         }
         guard state.completions >= accepted, accepted + 1 < state.excess else { return }
         state.completions = 0

@@ -1,8 +1,8 @@
 /// Divides the connections that each host allows among the downloads from that host.
 ///
 /// This type performs no I/O. When a host refuses a connection, its limit falls below the number of reserved
-/// connections, but not below one; it is raised by one every ``raiseInterval``. While the host requests a delay, no
-/// download gets additional connections.
+/// connections, but not below one; ``LimitRecovery`` raises it again. While the host requests a delay, no download gets
+/// additional connections.
 ///
 /// At the limit, the first connection of a new download depends on the other downloads:
 /// - If one of them has several connections, the new download waits. It counts in the fair shares, so one of the others
@@ -12,8 +12,7 @@
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
-        /// The time of the last refusal or raise; the next raise is due ``raiseInterval`` later.
-        var changed = Duration.zero
+        var recovery = LimitRecovery()
         var notBefore: Duration?
         /// The downloads, oldest first.
         var downloads: [Reservation] = []
@@ -24,11 +23,6 @@ struct HostConnectionLimits: Sendable {
 
         mutating func change(_ id: DownloadID, _ verb: (inout Reservation) -> Void) {
             if let index = downloads.firstIndex(where: { $0.id == id }) { verb(&downloads[index]) }
-        }
-
-        mutating func limit(to count: Int, at now: Duration) {
-            limit = max(1, min(limit, count))
-            changed = now
         }
 
         /// Whether the host serves another download, or accepted a request of one shortly before.
@@ -51,8 +45,6 @@ struct HostConnectionLimits: Sendable {
         var isServed = false
     }
 
-    /// The time after which a host's lowered limit is raised by one, counted from the last refusal or raise.
-    static let raiseInterval = Duration.seconds(30)
     /// The time for which a host counts as serving a download after it has accepted a request, even if the response has
     /// ended since.
     static let serviceInterval = Duration.seconds(10)
@@ -143,11 +135,16 @@ struct HostConnectionLimits: Sendable {
         return state.downloads[index].granted
     }
 
-    /// Records that a host has accepted a request of a download.
-    mutating func served(_ id: DownloadID, on host: String, at now: Duration) {
+    /// Records that a host has accepted a request of a download, which was sent at the time `requested`.
+    ///
+    /// If the host has refused no request since then, it no longer requires a delay.
+    mutating func served(_ id: DownloadID, on host: String, requested: Duration, at now: Duration) {
         // In place, because this is called for each response.
         hosts[host]?.lastServed = (id, now)
         hosts[host]?.change(id) { $0.isServed = true }
+        if let state = hosts[host], state.notBefore != nil, state.recovery.lastRefusal < requested {
+            hosts[host]?.notBefore = nil
+        }
     }
 
     /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether
@@ -158,9 +155,12 @@ struct HostConnectionLimits: Sendable {
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
-        // Requests that share a connection are not counted, so `granted` may be zero.
-        let open = state.granted > 0 ? state.granted : state.limit
-        state.limit(to: open - 1, at: now)
+        state.recovery.refused(at: now)
+        // The host did not refuse a single connection because of their number. Requests that share a connection are not
+        // counted, so `granted` may be zero.
+        if state.granted != 1 {
+            state.limit = max(1, (state.granted > 0 ? min(state.limit, state.granted) : state.limit) - 1)
+        }
         if let retryAfter { state.notBefore = max(state.notBefore ?? now, now + retryAfter) }
         state.change(id) { $0.granted = max(1, $0.granted - 1) }
         return state.servesOthers(than: id, at: now)
@@ -172,7 +172,8 @@ struct HostConnectionLimits: Sendable {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
         let others = state.downloads.reduce(0) { $1.id == id ? $0 : $0 + $1.granted }
-        state.limit(to: others + count, at: now)
+        state.recovery.refused(at: now)
+        state.limit = max(1, min(state.limit, others + count))
         state.change(id) { $0.granted = max(1, min($0.granted, count)) }
     }
 
@@ -204,11 +205,9 @@ struct HostConnectionLimits: Sendable {
     private func recovered(_ host: String, at now: Duration) -> Host {
         var state = hosts[host] ?? Host(limit: maximum)
         if let end = state.notBefore, now >= end { state.notBefore = nil }
-        guard state.limit < maximum else { return state }
-        let raises = min(maximum - state.limit, Int((now - state.changed) / Self.raiseInterval))
-        if raises > 0 {
-            state.limit += raises
-            state.changed += Self.raiseInterval * raises
+        while state.limit < maximum, now >= state.recovery.nextRaise {
+            state.limit += 1
+            state.recovery.raised(at: state.recovery.nextRaise)
         }
         return state
     }

@@ -169,9 +169,9 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
-    /// Records that the host of a URL has accepted a request of a download.
-    func served(_ id: DownloadID, _ url: URL, at now: Duration) {
-        connections.withLock { $0.limits.served(id, on: Self.host(of: url), at: now) }
+    /// Records that the host of a URL has accepted a request of a download, which was sent `latency` ago.
+    func served(_ id: DownloadID, _ url: URL, after latency: Duration, at now: Duration) {
+        connections.withLock { $0.limits.served(id, on: Self.host(of: url), requested: now - latency, at: now) }
     }
 
     /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// A day and time of day in the system's time zone.
 struct LocalTime: Sendable, Hashable {
     var weekday: RateSchedule.Weekday
@@ -16,11 +18,12 @@ struct LocalTime: Sendable, Hashable {
 extension LocalTime {
     /// Returns the current day and time in the system's time zone.
     static func now() -> LocalTime {
-        let time = WallTime.local()
+        let parts = WallTime.parts(of: time_t(WallTime.seconds()))
+        // C counts days from Sunday, 0, and `Weekday` from Monday, 1.
         return LocalTime(
-            RateSchedule.Weekday(rawValue: time.weekday) ?? .monday,
-            minute: time.minute,
-            second: time.second
+            RateSchedule.Weekday(rawValue: (Int(parts.tm_wday) + 6) % 7 + 1) ?? .monday,
+            minute: Int(parts.tm_hour) * 60 + Int(parts.tm_min),
+            second: Int(parts.tm_sec)
         )
     }
 }

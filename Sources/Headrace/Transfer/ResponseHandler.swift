@@ -15,12 +15,12 @@ struct ResponseHandler {
     func handle(_ body: inout ResponseBody, in transfer: inout DownloadTransfer) async throws -> Step {
         let verdict = ResponseVerdict.evaluate(head, for: response.request)
         let (hosts, now) = (transfer.environment.hosts, transfer.environment.clock.now())
-        if head.status < 400 { hosts.served(transfer.record.id, head.url, at: now) }
+        if head.status < 400 { hosts.served(transfer.record.id, head.url, after: response.latency, at: now) }
         if response.request.verifiesEnd, try !canVerifyEnd(verdict, &transfer.state.resume) { return .again }
         switch verdict {
         case .accept(let accepted): return try await accept(accepted, &body, in: &transfer)
         case .restartFromThisBody(let reason, let accepted):
-            if try transfer.destination.isSatisfied(by: named) { return transfer.skipped(named) }
+            if try transfer.destination.isSatisfied(by: named) { return try await transfer.skipped(named) }
             try transfer.reserve(named)
             try transfer.sizeLimit.check(accepted.minFileSize)
             try transfer.restart(for: reason)
@@ -61,7 +61,7 @@ struct ResponseHandler {
         // Resumed bytes keep the name from their first response.
         let path = accepted.proof == nil ? named : transfer.partial.finalPath ?? named
         let isSatisfied = Result { () throws(DownloadError) in try transfer.destination.isSatisfied(by: path) }
-        if case .success(true) = isSatisfied { return transfer.skipped(path) }
+        if case .success(true) = isSatisfied { return try await transfer.skipped(path) }
         // The policy `fail` does not refuse a file that is up to date.
         if transfer.partial.held.isEmpty,
             let existing = try await existingFile(insteadOf: accepted, path, &transfer)

@@ -81,6 +81,24 @@ struct DownloadConcurrencyTests {
         #expect(controller.limit(of: "h") == 16)
     }
 
+    @Test func `a lowered limit is probed while no download completes, at doubling intervals`() {
+        var controller = Self.controller()
+        var now = 1
+        for (hold, limit) in [(5, 1), (10, 1), (20, 1)] {
+            let refusal = Self.completion(at: Double(now), isRefused: true)
+            controller.ended(refusal, from: "h", load: (1, true), at: .seconds(now))
+            #expect(controller.limit(of: "h") == limit)
+            #expect(controller.nextProbe(of: "h") == .seconds(now + hold))
+            controller.probe("h", at: .seconds(now + hold - 1))
+            #expect(controller.limit(of: "h") == limit)
+            now += hold
+            controller.probe("h", at: .seconds(now))
+            #expect(controller.limit(of: "h") == limit + 1)
+            now += 1
+        }
+        #expect(controller.nextProbe(of: "other") == nil)
+    }
+
     @Test func `among many hosts, those without a recent refusal are forgotten`() {
         var controller = Self.controller()
         for number in 0..<300 {

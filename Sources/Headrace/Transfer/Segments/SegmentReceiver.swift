@@ -72,7 +72,8 @@ struct SegmentReceiver {
     private mutating func receive(_ response: RequestSender.Response, _ body: inout ResponseBody) async -> End? {
         switch SegmentVerdict(response.head, for: response.request) {
         case .accept(let accepted):
-            fetch.hosts.served(fetch.record.id, response.head.url, at: fetch.clock.now())
+            let now = fetch.clock.now()
+            fetch.hosts.served(fetch.record.id, response.head.url, after: response.latency, at: now)
             if let roundTrip = response.head.roundTrip {
                 fetch.state.withLock { $0.planner.measured(roundTrip: roundTrip) }
             }

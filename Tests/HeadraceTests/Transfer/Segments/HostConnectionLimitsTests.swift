@@ -95,15 +95,45 @@ struct HostConnectionLimitsTests {
         #expect(limits.mayJoin(ids[1], "a", at: .zero) && limits.isUntroubled)
     }
 
-    @Test func `each refusal lowers the limit by one, each half minute raises it again`() {
+    @Test func `each refusal lowers the limit by one, and each interval raises it again`() {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 6, at: .zero), 6)
         for _ in 0..<4 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .seconds(10)) }
-        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(39)), 2)
-        expect(limits.share(of: ids[1], on: "b", wanting: 8, at: .seconds(39)), 8)
-        for (seconds, expected) in [(40, 3), (69, 3), (70, 4), (190, 8), (10_000, 8)] {
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(14)), 2)
+        expect(limits.share(of: ids[1], on: "b", wanting: 8, at: .seconds(14)), 8)
+        for (seconds, expected) in [(15, 3), (19, 3), (20, 4), (40, 8), (10_000, 8)] {
             expect(limits.share(of: ids[0], on: "a", wanting: 9, at: .seconds(seconds)), expected)
         }
+    }
+
+    @Test func `each refusal after a raise doubles the time until the next one`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 8)
+        var now = 0
+        for interval in [5, 10, 20, 40, 80, 160, 320, 320] {
+            for _ in 0..<2 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .seconds(now)) }
+            let limit = limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(now))
+            expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(now + interval - 1)), limit)
+            now += interval
+            expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(now)), limit + 1)
+        }
+    }
+
+    @Test func `a refusal of the only connection does not lower the limit`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.begin(ids[0], on: "a", at: .zero), true)
+        limits.refused(ids[0], on: "a", retryAfter: nil, at: .seconds(1))
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(1)), 8)
+    }
+
+    @Test func `a host that accepts a later request no longer requires a delay`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.begin(ids[0], on: "a", at: .zero), true)
+        limits.refused(ids[0], on: "a", retryAfter: .seconds(40), at: .seconds(1))
+        limits.served(ids[0], on: "a", requested: .seconds(1), at: .seconds(2))
+        #expect(limits.notBefore("a") == .seconds(41))
+        limits.served(ids[0], on: "a", requested: .seconds(2), at: .seconds(3))
+        #expect(limits.notBefore("a") == nil)
     }
 
     @Test func `a host that closes surplus connections is limited to those that it serves, not to fewer`() {
@@ -114,7 +144,7 @@ struct HostConnectionLimitsTests {
         expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(2)), 4)
         expect(limits.share(of: ids[1], on: "a", wanting: 2, at: .seconds(2)), 2)
         #expect(limits.isLowered("a", at: .seconds(2)))
-        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(31)), 5)
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(6)), 5)
     }
 
     @Test func `a host that refuses everything keeps one connection for each download`() {
@@ -131,9 +161,9 @@ struct HostConnectionLimitsTests {
         }
         // All downloads have a connection, but none has received a response.
         #expect(!isServingOthers(ids[0], 1) && !isServingOthers(ids[1], 1))
-        limits.served(ids[2], on: "a", at: .seconds(2))
+        limits.served(ids[2], on: "a", requested: .seconds(2), at: .seconds(2))
         #expect(isServingOthers(ids[0], 100) && !isServingOthers(ids[2], 100))
-        limits.served(ids[2], on: "a", at: .seconds(110))
+        limits.served(ids[2], on: "a", requested: .seconds(110), at: .seconds(110))
         limits.end(ids[2], "a", at: .seconds(111))
         #expect(isServingOthers(ids[0], 119) && !isServingOthers(ids[0], 120))
     }
@@ -172,7 +202,7 @@ struct HostConnectionLimitsTests {
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(119)), 2)
         expect(limits.share(of: ids[2], on: "a", wanting: 8, at: .seconds(119)), 1)
         limits.release(ids[2], "a", at: .seconds(119))
-        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(120)), 3)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(120)), 5)
         #expect(limits.notBefore("a") == nil)
     }
 
