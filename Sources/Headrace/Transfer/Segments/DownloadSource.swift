@@ -39,13 +39,17 @@ extension DownloadSource {
         }
         // Without a checksum, parts over http would weaken a download over https.
         let mayBePlain = isVerifiedAtEnd || !transfer.state.sources.current.isHTTPS
-        return transfer.state.sources.others.filter { mayBePlain || $0.isHTTPS }.prefix(maxMirrors).map { url in
-            let isAdvertised = transfer.state.sources.isAdvertised(url)
-            let chain = transfer.record.requested {
-                RedirectChain($0, at: url, isAdvertised: isAdvertised, transfer.environment.configuration)
-            }
-            return DownloadSource(chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
+        return transfer.state.sources.others.filter { mayBePlain || $0.isHTTPS }.prefix(maxMirrors).map {
+            DownloadSource(transfer.chain(to: $0), known, isVerifiedAtEnd: isVerifiedAtEnd)
         }
+    }
+}
+
+extension DownloadTransfer {
+    /// Returns the chain of requests that begins at a source.
+    func chain(to source: URL) -> RedirectChain {
+        let isAdvertised = state.sources.isAdvertised(source)
+        return record.requested { RedirectChain($0, at: source, isAdvertised: isAdvertised, environment.configuration) }
     }
 }
 

@@ -74,9 +74,12 @@ struct SegmentList: Sendable {
 
     /// Whether a connection has been silent for too long while others were not; if all are silent, the network may be
     /// at fault.
-    func isStalled(_ segment: Segment, latency: Duration, at now: Duration) -> Bool {
+    ///
+    /// `patience` is the minimum time for the first byte.
+    func isStalled(_ segment: Segment, latency: Duration, patience: Duration, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
-        return silence >= max(SegmentPlanner.timeout, latency * 3) && lastByte >= now - silence + .seconds(1)
+        let timeout = segment.firstByte == nil ? patience : SegmentPlanner.timeout
+        return silence >= max(timeout, latency * 3) && lastByte >= now - silence + .seconds(1)
     }
 
     /// Returns whether a connection has been slow for long enough to be replaced; records since when it has been slow.

@@ -1,5 +1,5 @@
 /// A contiguous range of missing bytes, and the connections planned to fetch it.
-struct SegmentPart: Comparable {
+struct SegmentPart {
     /// A connection with its speed in bytes per second, and the delay until its next byte in seconds.
     struct Worker {
         var source: Int
@@ -67,10 +67,9 @@ struct SegmentPart: Comparable {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
     }
 
-    /// Orders parts by remaining time, then by length; the remaining time of a part without workers is infinite.
-    static func < (lhs: SegmentPart, rhs: SegmentPart) -> Bool {
-        (lhs.timeLeft(lhs.workers), lhs.bytes) < (rhs.timeLeft(rhs.workers), rhs.bytes)
+    /// Whether the other part takes longer than this one or, at equal times, has more bytes; a part without workers
+    /// takes infinitely long.
+    func isShorter(than other: SegmentPart) -> Bool {
+        (timeLeft(workers), bytes) < (other.timeLeft(other.workers), other.bytes)
     }
-
-    static func == (lhs: SegmentPart, rhs: SegmentPart) -> Bool { !(lhs < rhs) && !(rhs < lhs) }
 }

@@ -9,8 +9,10 @@ extension SegmentPlanner {
     ///
     /// The first missing byte of each range should arrive soon. If no segment will reach it soon enough, a new segment
     /// begins there, even if another connection would otherwise not be worthwhile. If the limits allow no further
-    /// connection, the new segment's connection replaces the one whose bytes are needed last. The new segment ends at
-    /// the next byte already received or assigned; the remaining ranges are rebalanced as usual.
+    /// connection, the new segment's connection replaces the one whose bytes are needed last.
+    ///
+    /// A segment that contains the byte already is shortened to end before it. The new segment takes over the bytes from
+    /// there, up to the next one that is received or belongs to another segment.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges
         return plan(at: now)

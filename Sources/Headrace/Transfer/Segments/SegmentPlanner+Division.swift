@@ -35,9 +35,9 @@ extension SegmentPlanner {
             newcomer.maxBytes = maxBytes(for: newcomer, at: now)
             let late = parts.indices.filter { parts[$0].isWorthDividing(for: newcomer) }
             let last = parts.indices.filter { parts[$0].isWorthHedging(by: newcomer) }
-            if let part = late.max(by: { parts[$0] < parts[$1] }) {
+            if let part = late.max(by: { parts[$0].isShorter(than: parts[$1]) }) {
                 parts[part].workers.append(newcomer)
-            } else if let part = last.max(by: { parts[$0] < parts[$1] }) {
+            } else if let part = last.max(by: { parts[$0].isShorter(than: parts[$1]) }) {
                 parts[part].hedge = newcomer
             } else {
                 break

@@ -132,7 +132,7 @@ struct SegmentPlanner: Sendable {
         pool.roundTrip = roundTrip ?? latency
         controller.begin(missingBytes: list.missingBytes, roundTrip: roundTrip ?? latency)
         pool.sources[0].headReceived(after: latency)
-        pool.sources[0].progressed()
+        pool.sources[0].progressed(openedAt: now, isReused: false)
         pool.sources[0].tried()
         if let gap = list.held.firstGap(from: body.lowerBound, before: body.upperBound) {
             let range = body.lowerBound..<gap.upperBound
@@ -158,7 +158,10 @@ struct SegmentPlanner: Sendable {
             let isReused = list.segments[index].earlierRate != nil
             pool.sources[source].headReceived(after: latency, isReused: isReused)
         }
-        if wasFailure, !list.segments[index].wouldBeFailure { pool.sources[source].progressed() }
+        if wasFailure, !list.segments[index].wouldBeFailure {
+            let segment = list.segments[index]
+            pool.sources[source].progressed(openedAt: segment.opened, isReused: segment.earlierRate != nil)
+        }
         let new = list.handOut(coming)
         let newCount = new.map { $0.upperBound - $0.lowerBound } ?? 0
         if !list.segments[index].isExtra { advisedBytes += newCount }
@@ -195,6 +198,12 @@ struct SegmentPlanner: Sendable {
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = list.index(of: id) else { return }
         refusals.add(sources[segments[index].source].host, at: now)
+    }
+
+    /// Whether a connection to the source of this one, other than this one, has delivered bytes.
+    func isDelivering(besides id: SegmentID) -> Bool {
+        guard let index = list.index(of: id) else { return false }
+        return segments.contains { $0.id != id && $0.source == segments[index].source && $0.hasReceived }
     }
 
     /// Returns the hosts that evidently limit connections, each with the number that it seems to accept: they refused a
@@ -278,9 +287,16 @@ struct SegmentPlanner: Sendable {
         for segment in segments {
             let replacement = pool.replacement(of: segment, among: segments, at: now)
             let isSlow = list.isSlow(segment, comparedTo: replacement, at: now)
-            let latency = sources[segment.source].latency ?? .zero
-            guard replacement != nil, isSlow || list.isStalled(segment, latency: latency, at: now) else { continue }
+            let source = sources[segment.source]
+            let isStalled = list.isStalled(
+                segment,
+                latency: source.latency ?? .zero,
+                patience: source.patience,
+                at: now
+            )
+            guard replacement != nil, isSlow || isStalled else { continue }
             if isSlow, segment.isExtra { pool.sources[segment.source].suspend() }
+            if segment.firstByte == nil { pool.sources[segment.source].closedUnanswered() }
             lost(segment, .broken, at: now)
             actions += stop(segment.id, at: now)
         }

@@ -48,9 +48,7 @@ extension ResponseHead {
     /// Whether the response means that the host receives too many requests (RFC 6585, section 4; RFC 9110, section
     /// 15.6.4).
     var isHostRefusal: Bool { status == 429 || status == 503 }
-}
 
-extension ResponseHead {
     /// Whether the server ignored the requested range: the body repeats received bytes although it is not a part of the
     /// file, or repeats as many as a connection should have for its share.
     ///

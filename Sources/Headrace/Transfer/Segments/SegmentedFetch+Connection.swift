@@ -39,7 +39,12 @@ extension SegmentedFetch {
             }
         case .broken(let error):
             change(because: .failed(error)) { state, now in
-                state.lost(id, error) ? state.planner.failed(id, .broken, at: now) : []
+                guard state.lost(id, error) else { return [] }
+                // A host that delivers over other connections probably limits their number.
+                guard error.statusCode != nil, state.planner.isDelivering(besides: id) else {
+                    return state.planner.failed(id, .broken, at: now)
+                }
+                return refused(connection, error, in: &state, at: now)
             }
         case .refused(let error):
             change(because: .failed(error)) { state, now in
@@ -49,8 +54,7 @@ extension SegmentedFetch {
                 guard error.statusCode != nil, !state.planner.pool.isUnverifiedTwin(connection.source) else {
                     return state.planner.failed(id, .broken, at: now)
                 }
-                let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
-                return state.planner.failed(id, .refused, allowing: allowance, at: now)
+                return refused(connection, error, in: &state, at: now)
             }
         case .unusable(let error):
             change(because: .failed(error)) { state, now in
@@ -65,6 +69,19 @@ extension SegmentedFetch {
                 return []
             }
         }
+    }
+}
+
+extension SegmentedFetch {
+    /// Lowers the host's limit after a refused connection.
+    private func refused(
+        _ connection: Connection,
+        _ error: DownloadError,
+        in state: inout State,
+        at now: Duration
+    ) -> [SegmentPlanner.Action] {
+        let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
+        return state.planner.failed(connection.id, .refused, allowing: allowance, at: now)
     }
 }
 

@@ -14,6 +14,8 @@ struct SourceStats: Sendable {
     private(set) var idleRates: [Double] = []
     /// The final speeds of the last few connections, in bytes per second.
     private(set) var rates: [Double] = []
+    /// The number of connections that were closed in a row because the first byte did not arrive.
+    private var unansweredCount = 0
     /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
@@ -58,33 +60,41 @@ struct SourceStats: Sendable {
     /// Records that a connection to the source was closed because other sources are faster.
     mutating func suspend() { isSuspended = true }
 
-    /// Whether a connection to the source has failed since ``progressed()`` was last called.
-    var isFailing: Bool { failures > 0 }
+    /// Whether a connection to the source has failed since one last delivered bytes.
+    private(set) var isFailing = false
 
     /// Whether no further connection to the source may be opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
 
-    /// Whether another connection may be opened besides `open` connections.
+    /// Whether another request may be sent besides `open` ones, on an idle connection or, without one, on a new one.
     ///
     /// A source that refuses further connections may accept one again after all others are closed.
     func mayOpen(beside open: Int, at now: Duration) -> Bool {
-        !isRetired && (now >= notBefore ?? now || open == 0 && soleFailures < Self.maxSoleFailures)
+        let mayConnect = now >= notBefore ?? now || open == 0 && soleFailures < Self.maxSoleFailures
+        return !isRetired && (mayConnect || !idleRates.isEmpty)
     }
 
     mutating func retire() { unusableResponses = Self.maxUnusableResponses }
 
     /// Records that a request was sent, on an idle connection if there is one.
     ///
-    /// If ``isFailing`` is `true`, a delay begins, during which no second connection may be opened.
+    /// If the connection is new and earlier ones have failed, a delay begins, during which no other one may be opened.
     mutating func opened(at now: Duration) {
-        _ = idleRates.popLast()
-        if failures > 0 { notBefore = now + delay }
+        if idleRates.popLast() == nil, failures > 0 { notBefore = now + delay }
     }
 
     mutating func headReceived(after latency: Duration, isReused: Bool = false) {
         let average = (isReused ? reusedLatency : self.latency).map { ($0 * 3 + latency) / 4 } ?? latency
         if isReused { reusedLatency = average } else { self.latency = average }
+        unansweredCount = 0
     }
+
+    /// Records that a connection was closed because the first byte of its response did not arrive.
+    mutating func closedUnanswered() { unansweredCount += 1 }
+
+    /// The minimum time that a connection gets for the first byte of its response; it doubles with each connection that
+    /// was closed without one.
+    var patience: Duration { SegmentPlanner.timeout * (1 << min(unansweredCount, 3)) }
 
     /// Returns the expected time from a request to the first byte, on an idle connection or a new one; zero if unknown.
     func latency(isReused: Bool) -> Duration { (isReused ? reusedLatency : nil) ?? latency ?? .zero }
@@ -92,17 +102,22 @@ struct SourceStats: Sendable {
     /// Records that a connection has delivered all bytes of its request, at this speed.
     mutating func becameIdle(_ rate: Double) { idleRates.append(rate) }
 
-    /// Records that a connection has delivered enough bytes not to count as failed; clears earlier failures.
-    mutating func progressed() {
+    /// Records that a connection has delivered enough bytes not to count as failed.
+    ///
+    /// A new connection, opened since the last failure, clears the failures; a request on an idle one does not show that
+    /// the source accepts further connections.
+    mutating func progressed(openedAt opened: Duration, isReused: Bool) {
         hasDelivered = true
-        failures = 0
+        isFailing = false
         soleFailures = 0
+        guard !isReused, opened >= lastFailure ?? opened else { return }
+        failures = 0
         if !isRetired { unusableResponses = 0 }
         notBefore = nil
     }
 
     mutating func ended(with rate: Double) {
-        if failures == 0 { isTried = true }
+        if !isFailing { isTried = true }
         rates.append(rate)
         if rates.count > Self.maxRates { rates.removeFirst() }
     }
@@ -121,14 +136,15 @@ struct SourceStats: Sendable {
         isAlone: Bool,
         at now: Duration
     ) {
-        if failure == .unusable { unusableResponses += 1 }
         if isAlone {
             soleFailures += 1
             isTried = false
         }
         if !hasDelivered, failure != .refused || failures + 1 >= Self.maxRefusals { retire() }
         guard opened >= lastFailure ?? opened else { return }
+        if failure == .unusable { unusableResponses += 1 }
         failures += 1
+        isFailing = true
         lastFailure = now
         notBefore = failures == 1 ? now : now + delay
     }

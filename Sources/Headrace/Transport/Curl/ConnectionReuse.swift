@@ -45,10 +45,10 @@ struct ConnectionReuse: Sendable {
     /// `nil` until a connection stalls or ``suspectAll(at:)`` is called.
     private var otherServersCutoff: SuspendingClock.Instant?
 
-    /// Marks all currently idle connections to a server as suspect.
-    mutating func suspect(_ server: Server, at now: SuspendingClock.Instant) {
-        suspicions = suspicions.filter { now - $0.value < Self.longestIdleTime }
-        suspicions[server] = now
+    /// Marks all connections to a server as suspect that have been idle since `time`.
+    mutating func suspect(_ server: Server, at time: SuspendingClock.Instant) {
+        suspicions = suspicions.filter { time - $0.value < Self.longestIdleTime }
+        suspicions[server] = max(suspicions[server] ?? time, time)
     }
 
     /// Records that a connection has stalled, after it received no data for the time `silence`.

@@ -268,11 +268,12 @@ final class CurlDriver {
     }
 
     /// Makes libcurl close a transfer's connection when the transfer is removed, and prevents the reuse of the
-    /// currently idle connections to the same server.
+    /// connections to the same server that have been idle since the silence began; others have worked since.
     private func suspect(_ transfer: CurlTransfer) {
         // Over HTTP/2, libcurl would only close the stream and reuse the connection.
         transfer.forbidReuse()
-        reuse.suspect(transfer.server, at: .now)
+        let silence = transfer.silence(at: time.now) ?? .zero
+        reuse.suspect(transfer.server, at: time.now.advanced(by: .zero - silence))
     }
 
     private func remove(_ transfer: CurlTransfer) {

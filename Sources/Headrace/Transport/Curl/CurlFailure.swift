@@ -37,9 +37,8 @@ struct CurlFailure {
     func error(for request: TransportRequest) -> DownloadError {
         if let violation { return DownloadError(.protocolViolation, violation) }
         let server = request.url.server + (request.proxy.map { " through the proxy \($0.address)" } ?? "")
-        if [EMFILE, ENFILE].contains(osError) {
-            return .storage("No connection to \(server) could be made", SystemError(errno: osError))
-        }
+        let failure = SystemError(errno: osError)
+        if failure.isOutOfDescriptors { return .storage("No connection to \(server) could be made", failure) }
         if let proxy = request.proxy, let error = error(of: proxy, for: request) { return error }
         if let refusedAddress {
             return DownloadError(

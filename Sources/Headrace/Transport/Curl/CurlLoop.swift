@@ -92,7 +92,7 @@ final class CurlLoop: Sendable {
                 throw error
             }
         } catch {
-            guard ![EMFILE, ENFILE].contains(error.errno) else {
+            guard !error.isOutOfDescriptors else {
                 throw DownloadError.storage("The network thread could not be started", error)
             }
             throw DownloadError(.transportUnavailable, "The network thread could not be started: \(error).")

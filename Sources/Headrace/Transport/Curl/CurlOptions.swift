@@ -22,8 +22,9 @@ struct CurlOptions {
 
     /// Limits the connections and the cached addresses that the request may reuse.
     ///
-    /// If the rule limits the idle time of connections, the same limit applies to the age of cached addresses. Throws
-    /// if the request requires a public address, and libcurl cannot ensure a new connection.
+    /// If the rule limits the idle time of connections, the age of cached addresses has the same limit, but at most
+    /// libcurl's default; with `usesDNSOverHTTPS`, it has none. Throws if the request requires a public address, and
+    /// libcurl cannot ensure a new connection.
     func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) throws(DownloadError) {
         // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
         // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
