@@ -50,30 +50,32 @@ struct RetryCoordinator: Sendable {
         at now: Duration,
         _ holdingBytes: Bool
     ) -> URL? {
-        let mayReturn = mayReturn(insteadOfWaitingFor: end - now, state, holdingBytes)
-        return state.postponeSource { mayReturn && delayEnd($0) <= now }
+        guard mayLeave(insteadOfWaitingFor: end - now, state, holdingBytes) else { return nil }
+        return state.postponeSource { delayEnd($0) <= now }
     }
 
-    /// Whether to use a source that was tried before rather than wait for the current one.
+    /// Whether to use another source rather than wait for the current one.
     ///
-    /// If that source has another version of the file, it costs the received bytes.
-    private func mayReturn(insteadOfWaitingFor delay: Duration, _ state: TransferState, _ holdingBytes: Bool) -> Bool {
+    /// If the other source has another version of the file, the received bytes are lost. So this is allowed only if
+    /// there are none, if a checksum will verify the file, or if the wait is longer than ``patience``.
+    private func mayLeave(insteadOfWaitingFor delay: Duration, _ state: TransferState, _ holdingBytes: Bool) -> Bool {
         !holdingBytes || state.resume.isVerifiedAtEnd || delay > Self.patience
     }
 
     /// Returns the end of the delay that the host of a source requires; zero if it requires none.
     private func delayEnd(_ source: URL) -> Duration { environment.hosts.notBefore(source) ?? .zero }
 
-    /// Returns the time at which the current source, or another one that may be used instead, can be requested; not
-    /// before `now`. `end` is that of the current source.
+    /// Returns the time at which the current source, or another one that may be used instead, can be requested.
+    ///
+    /// It is not before `now`, and not after `end`, at which the current source can be requested.
     private func waitEnd(
         until end: Duration,
         _ state: TransferState,
         at now: Duration,
         _ holdingBytes: Bool
     ) -> Duration {
-        guard mayReturn(insteadOfWaitingFor: end - now, state, holdingBytes) else { return end }
-        return max(now, state.sources.others.map(delayEnd).reduce(end, min))
+        let others = state.sources.others.map { max(now, delayEnd($0)) }
+        return others.filter { mayLeave(insteadOfWaitingFor: end - $0, state, holdingBytes) }.reduce(end, min)
     }
 
     /// Applies the source host's limit on retries if the next request is a retry; returns the time until which the

@@ -64,15 +64,16 @@ struct SourceList: Sendable, Equatable {
     /// Whether to switch to an untried source after this error instead of retrying the current one; `false` if none is
     /// left.
     ///
-    /// If `holdingBytes` is `true`, an unreachable or silent source is retried first, since another source might not
+    /// If `holdingBytes` is `true`, a source with a transient error is retried first, since another source might not
     /// match the received bytes.
     func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
         guard !untried.isEmpty else { return false }
         guard let status = error.statusCode else {
             return !holdingBytes && [.connection, .nameResolution, .stalled].contains(error.code)
         }
-        if status == 429, error.retryAfter != nil { return indexOnOtherHost != nil }
-        return [403, 404, 410].contains(status) || status >= 500
+        if [403, 404, 410].contains(status) { return true }
+        guard !holdingBytes || !error.isTransient else { return false }
+        return status == 429 && error.retryAfter != nil ? indexOnOtherHost != nil : status >= 500
     }
 
     /// The index of the first untried source on another host than the current source; used if the host of the current
@@ -105,7 +106,8 @@ struct SourceList: Sendable, Equatable {
 
     /// Switches to the next source after an error of the current one, and returns the next one.
     ///
-    /// If the error is transient and `leavesAtOnce` is `true` for it, the current source is tried again later.
+    /// If the error is transient and `leavesAtOnce` is `true` for it, the current source is tried again later; for a
+    /// status, even with `holdingBytes`.
     ///
     /// Throws `error` if another source would not help. If no source is left, throws an error that lists the failures
     /// of all sources.
@@ -116,7 +118,8 @@ struct SourceList: Sendable, Equatable {
         } else {
             failures.append(Failure(url: current, error: error))
         }
-        if leavesAtOnce(error, holdingBytes: holdingBytes), error.isTransient { postponed.append(current) }
+        let isPostponed = leavesAtOnce(error, holdingBytes: holdingBytes && error.statusCode == nil)
+        if isPostponed, error.isTransient { postponed.append(current) }
         guard hasNext else { throw summary }
         let index = error.statusCode == 429 ? indexOnOtherHost ?? 0 : 0
         take(untried.isEmpty ? postponed.removeFirst() : untried.remove(at: index))

@@ -181,9 +181,11 @@ struct TransferState: Sendable {
         return next
     }
 
-    /// Whether an unreachable or silent source is retried before another one is tried, because only the same source is
+    /// Whether a source with a transient error is retried before another one is tried, because only the same source is
     /// likely to continue the received bytes.
-    private func retriesFirst(_ holdingBytes: Bool) -> Bool { holdingBytes && stalls < Self.maxStalls }
+    private func retriesFirst(_ holdingBytes: Bool) -> Bool {
+        holdingBytes && !resume.isVerifiedAtEnd && stalls < Self.maxStalls
+    }
 
     /// Switches from the current source, whose host requires a wait, to an untried source or, if none is left, to a
     /// postponed one for which `isReady` returns `true`; returns that source, or `nil` if there is none.
