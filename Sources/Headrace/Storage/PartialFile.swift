@@ -305,9 +305,9 @@ final class PartialFile: Sendable {
 
     /// Renames the file, and replaces a file that already has the new name.
     ///
-    /// Throws `EEXIST` if the file to replace is a device, a pipe or a socket. Copies the access control list and the
-    /// group of the replaced file if possible. In any case, other users get no access that the replaced file denied
-    /// them.
+    /// Throws `EEXIST` if the file to replace is a device, a pipe or a socket. Copies the mode, the access control list
+    /// and the group of the replaced file if possible. In any case, other users get no access that the replaced file
+    /// denied them.
     func replace(_ newPath: String) throws(SystemError) {
         // A special file may have been created since the last check, and a rename would replace it.
         let old = try shared.calls.status(newPath)
@@ -321,7 +321,7 @@ final class PartialFile: Sendable {
     /// With this mode, other users get no access that the `old` file denied them.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
-        var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)
+        var mode = old.mode
         if !copyAccessList(of: newPath) { mode &= 0o700 }
         do throws(SystemError) {
             try shared.calls.setGroup(file, old.group)
@@ -387,14 +387,14 @@ extension DownloadError {
             switch error.errno {
             case _ where error.isDiskFull: (.diskFull, " Free some disk space and start again.")
             case EACCES, EPERM, EROFS: (.permission, "")
-            case EMFILE, ENFILE:
+            case _ where error.isOutOfDescriptors:
                 (.fileSystem, " Allow more open files (ulimit -n), or run fewer downloads at once.")
             case EXDEV: (.fileSystem, " The folder spans two file systems; choose another one.")
             default: (.fileSystem, "")
             }
         var failure = DownloadError(code, "\(what): \(error).\(more)\(advice)", cause: error)
         // Retrying may succeed once other processes have closed files.
-        failure.isRetryable = [EMFILE, ENFILE].contains(error.errno)
+        failure.isRetryable = error.isOutOfDescriptors
         return failure
     }
 }

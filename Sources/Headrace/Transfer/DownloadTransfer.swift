@@ -66,20 +66,25 @@ struct DownloadTransfer: Sendable {
     mutating func run() async -> TransferOutcome {
         record.unseal()
         let final: String?
+        let existing: String?
         do throws(DownloadError) {
             if record.lacksSecrets, let kept = record.withoutSecrets { throw .credentialsMissing(kept.withheldNames) }
             try destination.prepareDirectory(for: record)
-            if let path = destination.names.knownPath, try destination.isSatisfied(by: path) {
-                partial.removeLeftovers()
-                return .finished(existingFiles.skip(path))
+            existing = try destination.names.knownPath.flatMap { path throws(DownloadError) in
+                try destination.isSatisfied(by: path) ? path : nil
             }
-            final = try openPartial()
+            final = existing == nil ? try openPartial() : nil
         } catch {
             partial.close()
             return failed(error)
         }
         defer { partial.close() }
         do {
+            if let existing {
+                try await existingFiles.requireMatch(existing, &state)
+                partial.removeLeftovers()
+                return .finished(existingFiles.skip(existing))
+            }
             switch try await download(orConfirm: final) {
             case .finished(let file): return .finished(file)
             case .retry(let time): return interrupted(retryAt: time) ?? retry(at: time)
@@ -249,11 +254,7 @@ struct DownloadTransfer: Sendable {
         if partial.held.isEmpty, state.resume.sendsCondition {
             request.condition = existingFiles.conditional(destination.plannedPath, from: source)?.version.condition
         }
-        let isAdvertised = state.sources.isAdvertised(source)
-        let chain = record.requested {
-            RedirectChain($0, at: source, isAdvertised: isAdvertised, environment.configuration)
-        }
-        var sender = RequestSender(request, along: chain, for: record, environment)
+        var sender = RequestSender(request, along: chain(to: source), for: record, environment)
         sender.avoidsHTTP2 = state.resume.avoidsHTTP2
         sender.prefersHTTP1 = prefersHTTP1 || isSingle
         sender.reportsRedirects = true
@@ -371,7 +372,10 @@ struct DownloadTransfer: Sendable {
     }
 
     /// Finishes with the existing file because of the conflict policy `skip`, and removes the partial file.
-    mutating func skipped(_ path: String) -> Step {
+    ///
+    /// Throws `fileExists` if the file does not match the request's checksums.
+    mutating func skipped(_ path: String) async throws -> Step {
+        try await existingFiles.requireMatch(path, &state)
         partial.removeAll()
         return .finished(existingFiles.skip(path))
     }

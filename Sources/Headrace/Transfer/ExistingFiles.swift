@@ -85,6 +85,17 @@ struct ExistingFiles {
         return fingerprint.matches(requester)
     }
 
+    /// Throws `fileExists` if the request has a checksum or piece hashes, and the file does not match them.
+    func requireMatch(_ path: String, _ state: inout TransferState) async throws {
+        guard record.requested({ $0.hasChecksums }), let status = try? environment.files.status(path),
+            try await isVerified(path, status, &state) == false
+        else { return }
+        throw DownloadError(
+            .fileExists,
+            "\(path) exists already, but it does not match the checksum or cannot be read. Choose to replace it."
+        )
+    }
+
     /// Publishes that nothing is downloaded because the file at the path exists; returns the result of the download.
     func skip(_ path: String) -> FinishedFile { present(path, as: DownloadEvent.skipped) }
 

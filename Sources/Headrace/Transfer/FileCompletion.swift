@@ -211,7 +211,7 @@ struct FileCompletion {
             guard error.code == .fileExists, transfer.record.requested({ $0.replacement == .skip }) else { throw error }
             // The file appeared during the download; it is treated as if it had existed before.
             guard try transfer.destination.isSatisfied(by: path) else { throw error }
-            return transfer.skipped(path)
+            return try await transfer.skipped(path)
         }
         guard let final else {
             if framing != .unverified { transfer.partial.ledger.recordSize(size) }

@@ -105,8 +105,9 @@ extension PartialDownload {
         close()
     }
 
-    func close() {
+    /// Closes the partial file; does nothing if it is closed already.
+    mutating func close() {
         ledger.close()
-        file?.close()
+        file.take()?.close()
     }
 }

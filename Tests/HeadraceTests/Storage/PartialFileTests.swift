@@ -15,6 +15,7 @@ struct PartialFileTests {
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
         refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
+        checksums: [Checksum] = [],
         calls: FileSystem = .system.withoutUnnamedFiles
     ) async throws -> URL {
         let manager = try await DownloadManager(
@@ -28,7 +29,7 @@ struct PartialFileTests {
             )
         )
         var request = DownloadRequest(try #require(URL(string: url)), to: destination, conflictPolicy: policy)
-        request.refetchPolicy = refetchPolicy
+        (request.refetchPolicy, request.checksums) = (refetchPolicy, checksums)
         let download = try await manager.download(request)
         let result = await Result { try await download.value }
         await manager.shutdown()
@@ -142,7 +143,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: [0o600, 0o640, 0o604, 0o444, 0o666, 0o755] as [UInt32], [true, false])
-    func `a replaced file becomes readable to no additional user`(
+    func `a replacement gets the old file's mode, and becomes readable to no additional user`(
         _ mode: UInt32,
         _ hasGroup: Bool
     ) async throws {
@@ -157,8 +158,7 @@ struct PartialFileTests {
             #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
             let new = try #require(try calls.status(file.path))
             let isSameForAll = mode & 0o007 == mode >> 3 & 0o007
-            let most = hasGroup || isSameForAll ? mode : 0o600
-            #expect(new.mode == FileSystem.newFileMode & (most | 0o600))
+            #expect(new.mode == (hasGroup || isSameForAll ? mode : mode & 0o700))
             #expect(new.group == group)
         }
     }
@@ -244,12 +244,19 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `skipping uses the existing file and sends no request`() async throws {
+    @Test func `skipping uses the existing file unless its checksum is wrong, and sends no request`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try Data("old".utf8).write(to: file)
-            for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
-                #expect(try await download(to: destination, .skip).path == file.path)
+            let (right, wrong) = (try Checksum(.sha256, of: Array("old".utf8)), try Checksum(.sha256, of: [1]))
+            for target in [DownloadRequest.Destination.file(file), .directory(folder)] {
+                for checksums in [[], [right]] {
+                    #expect(try await download(to: target, .skip, checksums: checksums).path == file.path)
+                }
+                let error = await #expect(throws: DownloadError.self) {
+                    _ = try await download(to: target, .skip, checksums: [wrong])
+                }
+                #expect(error?.code == .fileExists)
                 #expect(try FileProbe.bytes(of: file) == Array("old".utf8))
             }
             #expect(try FileProbe.names(in: folder) == ["file.bin"])

@@ -104,6 +104,24 @@ struct RecoveredPartialTests {
         }
     }
 
+    /// Regression: the descriptor was closed again when another file could already have its number.
+    @Test func `the partial file of a skipped download is removed, and closed only once`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            _ = try await DiskFixture.run(to: .file(file), files: .system) {
+                DiskFixture.response($0, sending: Int(Self.held))
+            }
+            #expect(try FileProbe.names(in: folder).count == 2)
+            try Data("old".utf8).write(to: file)
+            let recorder = FileSystemRecorder(to: .system)
+            let outcome = try await DiskFixture.run(to: .file(file), .skip, files: recorder.fileCalls)
+            #expect(outcome.error == nil)
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+            #expect(recorder.calls.count { $0 == .open } == 1)
+            #expect(recorder.calls.count { $0 == .close } == 1)
+        }
+    }
+
     /// The other link may be the file under its final name.
     @Test func `a partial file with another link is discarded without a change of that link`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, record in

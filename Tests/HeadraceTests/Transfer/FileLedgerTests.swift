@@ -53,7 +53,7 @@ struct FileLedgerTests {
     @Test func `a checkpoint is prepared without a file call`() throws {
         let disk = MemoryDisk()
         let recorder = FileSystemRecorder(to: disk.calls)
-        let partial = try partial(recorder.fileCalls)
+        var partial = try partial(recorder.fileCalls)
         defer { partial.close() }
         clock.advance(by: CheckpointPolicy.recordInterval)
         let callCount = recorder.calls.count
@@ -70,7 +70,7 @@ struct FileLedgerTests {
         let disk = MemoryDisk { change throws(SystemError) in
             if change == .sync(1), fails.withLock({ $0 }) { throw SystemError(errno: EIO) }
         }
-        let partial = try partial(disk.calls)
+        var partial = try partial(disk.calls)
         defer { partial.close() }
         try write(0..<10, to: partial, after: CheckpointPolicy.syncInterval)
         try partial.settle()
@@ -92,7 +92,7 @@ struct FileLedgerTests {
 
     @Test func `a record of the transfer does not undo one saved from outside`() throws {
         let disk = MemoryDisk()
-        let partial = try partial(disk.calls)
+        var partial = try partial(disk.calls)
         defer { partial.close() }
         _ = try partial.ledger.wrote(0..<100, at: .zero)
         partial.ledger.save(syncing: true)
@@ -109,7 +109,7 @@ struct FileLedgerTests {
         let disk = MemoryDisk { change throws(SystemError) in
             if change == .sync(1), fails.withLock({ $0 }) { throw SystemError(errno: EIO) }
         }
-        let partial = try partial(disk.calls)
+        var partial = try partial(disk.calls)
         defer { partial.close() }
         _ = try partial.ledger.wrote(0..<10, at: .zero)
         partial.ledger.save(syncing: true)
@@ -139,7 +139,7 @@ struct FileLedgerTests {
 
     @Test func `ranges that are no longer written are not recorded as durable`() throws {
         let disk = MemoryDisk()
-        let partial = try partial(disk.calls)
+        var partial = try partial(disk.calls)
         defer { partial.close() }
         _ = try partial.ledger.wrote(0..<100, at: .zero)
         partial.ledger.save(syncing: true)
@@ -151,7 +151,7 @@ struct FileLedgerTests {
 
     @Test func `nothing is saved from outside before there are bytes or after the end`() throws {
         let disk = MemoryDisk()
-        let partial = try partial(disk.calls)
+        var partial = try partial(disk.calls)
         partial.ledger.save(syncing: true)
         #expect(try record(partial, on: disk) == nil)
         _ = try partial.ledger.wrote(0..<100, at: .zero)
