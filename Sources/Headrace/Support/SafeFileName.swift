@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// A safe file name, made from a name that a URL or a server proposed: a single path component.
 ///
-/// The name has 1 to ``maxBytes`` bytes, and no separators, control characters or format characters. It is not `.` or
-/// `..`, and not reserved by the library. A name that is already safe does not change.
+/// The name has 1 to ``maxBytes`` bytes, and no separators, control characters or format characters other than joiners
+/// within it. It is not `.` or `..`, and not reserved by the library. A name that is already safe does not change.
 ///
 /// Names are examined by scalars: as a `Character`, a slash followed by a combining mark is not a slash.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
@@ -34,8 +34,9 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         }
         var name = Self.fitted(Self.trimmed(Array(component.unicodeScalars.lazy.filter(Self.isAllowed))))
         guard !name.isEmpty else { return nil }
-        if Self.isDeviceName(name) { name = Self.fitted("_" + name) }
-        if Self.isReserved(name[...]) { name = Self.truncated(name, to: Self.maxBytes, suffix: "_") }
+        // Some file systems ignore joiners when they compare names.
+        if Self.isDeviceName(name.withoutJoiners) { name = Self.fitted("_" + name) }
+        if Self.isReserved(name.withoutJoiners[...]) { name = Self.truncated(name, to: Self.maxBytes, suffix: "_") }
         description = name
     }
 
@@ -101,12 +102,12 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         trimmed(truncated(name, to: maxBytes).unicodeScalars)
     }
 
-    /// Removes spaces and dots at both ends, and leading hyphens and tildes.
+    /// Removes spaces, dots and joiners at both ends, and leading hyphens and tildes.
     ///
     /// Some systems drop spaces and dots at the end. At the start, a dot hides the file, a hyphen starts an option, and
     /// a tilde means a home folder.
     private static func trimmed(_ name: some BidirectionalCollection<Unicode.Scalar>) -> String {
-        let isBlank: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace }
+        let isBlank: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace || $0.isJoiner }
         var scalars = name.drop { isBlank($0) || $0 == "-" || $0 == "~" }
         while let last = scalars.last, isBlank(last) { scalars = scalars.dropLast() }
         return String(String.UnicodeScalarView(scalars))
@@ -118,6 +119,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         case " "..."~": true
         default:
             switch scalar.properties.generalCategory {
+            case .format where scalar.isJoiner: true
             // Format characters reorder or hide text; U+FFFD stands for bytes that were not valid text.
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
             default: true
@@ -163,5 +165,16 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         if ["CON", "PRN", "AUX", "NUL"].contains(stem) { return true }
         guard stem.count == 4, stem.hasPrefix("COM") || stem.hasPrefix("LPT") else { return false }
         return stem.last?.isNumber == true
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether this is one of the two format characters that orthographies and emoji need.
+    fileprivate var isJoiner: Bool { self == "\u{200C}" || self == "\u{200D}" }
+}
+
+extension String {
+    fileprivate var withoutJoiners: String {
+        String(String.UnicodeScalarView(unicodeScalars.lazy.filter { !$0.isJoiner }))
     }
 }

@@ -1,8 +1,14 @@
 package import HeadracePlatform
 
 extension URL {
-    /// The absolute URL without user and password, for comparing the URLs of requests.
-    var identity: URL { absoluteURL.withoutCredentials }
+    /// The absolute URL without user, password and fragment, for comparing the URLs of requests.
+    var identity: URL {
+        let url = absoluteURL.withoutCredentials
+        let text = url.absoluteString
+        // Not sent to the server (RFC 9110, section 4.2.5).
+        guard let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) else { return url }
+        return URL(string: String(text[..<fragment])) ?? url
+    }
 
     /// The URL without user and password, for messages, events and logs.
     package var withoutCredentials: URL {
