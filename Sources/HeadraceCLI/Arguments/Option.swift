@@ -131,7 +131,7 @@ private let tableText = """
         --metalink FILE          download, or verify, the files that this Metalink 4 document describes; repeatable
         --follow-metalink        after downloading a Metalink document, download the files that it describes
         --mirror URL             another source of the file; one URL only; repeatable
-        --if-exists ACTION       if another file exists: rename, overwrite, skip or fail (default: rename)
+        --if-exists ACTION       if a file exists: rename, overwrite, skip or fail (default: rename, unless current)
         --if-changed             download an existing file only if the server's version differs, and replace it
         --no-resume              start from the beginning even if there is a partial file
         --no-remote-time         do not set the time of files to the server's modification time

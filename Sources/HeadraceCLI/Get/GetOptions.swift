@@ -75,7 +75,7 @@ struct GetOptions: Sendable {
         guard !directory.isEmpty else { throw UsageError("--directory: the path is empty") }
         guard let output else { return }
         guard !output.isEmpty else { throw UsageError("--output: the name is empty") }
-        guard !output.hasSuffix("/") else {
+        guard !["", ".", ".."].contains(output.split(separator: "/", omittingEmptySubsequences: false).last) else {
             throw UsageError("--output: \(output) is a directory; use --directory instead")
         }
     }

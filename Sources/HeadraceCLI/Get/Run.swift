@@ -52,8 +52,11 @@ struct Run {
         if case .interrupted(let status, let message) = end {
             return await printer.end(after: (status, message))
         }
+        if case .lost(let error) = end {
+            _ = await printer.end(after: (ExitCode(error.code), ""))
+            throw error
+        }
         let status = await printer.end()
-        if case .lost(let error) = end { throw error }
         return await manager.isSaved ? status : ExitCode(of: [status, .disk])
     }
 

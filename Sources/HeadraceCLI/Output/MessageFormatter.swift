@@ -69,7 +69,7 @@ struct MessageFormatter: Sendable {
         case .resumed(let offset, let kept, let proof) where verbosity == .verbose:
             "resuming at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
         case .restarted(let reason, let bytes):
-            "starting over, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+            "starting over\(Self.discarding(bytes)): \("\(reason)".withoutFullStop)"
         case .waitingForNetwork(let blocker): "waiting for \(blocker.remedy)"
         case .networkChanged where verbosity == .verbose: "reconnecting, because the network has changed"
         case .retrying(let error, let attempt, let delay):
@@ -78,9 +78,9 @@ struct MessageFormatter: Sendable {
             "connection \(count), to \(url.host() ?? ""), downloads "
                 + "\(Format.size(range.upperBound - range.lowerBound)) from offset \(Format.size(range.lowerBound))"
         case .connectionClosed(let reason, let bytes) where verbosity == .verbose:
-            "closed a connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+            "closed a connection\(Self.discarding(bytes)): \("\(reason)".withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
-            "using a single connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+            "using a single connection\(Self.discarding(bytes)): \("\(reason)".withoutFullStop)"
         case .limited(let bottleneck?) where verbosity == .verbose: "limited by \(bottleneck.phrase)"
         case .sourceFailed(let error, let next):
             "continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
@@ -91,13 +91,17 @@ struct MessageFormatter: Sendable {
         case .repairing(let pieces, let bytes):
             "\(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
                 + "downloading \(Format.size(bytes))"
-        case .notice(let notice) where verbosity == .verbose || notice.isWait: notice.description.withoutFullStop
+        case .notice(let notice) where verbosity == .verbose || notice.isEssential: notice.description.withoutFullStop
         case .paused: "paused"
         case .skipped: "already exists, skipped"
         case .unchanged: "already downloaded, \(item.proof ?? "not changed on the server")"
         case .finished(let summary): finished(summary, item)
         default: nil
         }
+    }
+
+    private static func discarding(_ bytes: Int64) -> String {
+        bytes > 0 ? ", discarding \(Format.size(bytes))" : ""
     }
 
     private func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
@@ -147,11 +151,14 @@ extension NetworkBlocker {
 }
 
 extension DownloadEvent.Notice {
-    /// Whether the download waits; it is shown without `--verbose` too, because nothing else would explain the wait.
-    fileprivate var isWait: Bool {
+    /// Whether the notice is shown without `--verbose` too: nothing else explains a wait, bytes that are received again,
+    /// or a file that differs from the server's.
+    fileprivate var isEssential: Bool {
         switch self {
-        case .waitingForHost, .waitingForRetryLimit, .waitingForDescriptors: true
-        default: false
+        case .waitingForHost, .waitingForRetryLimit, .waitingForDescriptors, .bytesLost, .fileTruncated, .notSaved,
+            .rangeIgnored, .otherLogin, .encoded, .transformed:
+            true
+        case .linkRenewed, .linkNotRenewed, .omitsIfRange, .omitsPrecondition, .unsupportedInBackground: false
         }
     }
 }

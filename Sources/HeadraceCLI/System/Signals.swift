@@ -18,17 +18,18 @@ enum Signals {
     private static let stopping = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
     /// The number of descriptors that Dispatch opens for ``requests()``, including four for itself.
     static var descriptors: Int { stopping.count + 1 + 4 }
-    private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
+    /// The streams of ``requests()``, the latest last; the next signal removes those that have lost their reader.
+    private static let streams = Locked<[AsyncStream<Request>.Continuation]>([])
     /// The registrations that are under way; a signal that arrives before its registration ends the process at once.
     static let registrations = DispatchGroup()
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 
     /// Starts handling the signals, and returns a stream of those that arrive from now on.
     ///
-    /// The signals are handled until the process exits, and only the latest stream receives them.
+    /// The signals are handled until the process exits. Only the latest stream that still has a reader receives them.
     static func requests() -> AsyncStream<Request> {
         let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
-        listener.withLock { $0 = continuation }
+        streams.withLock { $0.append(continuation) }
         sources.withLock { if $0.isEmpty { $0 = makeSources() } }
         return requests
     }
@@ -51,18 +52,27 @@ enum Signals {
                 registrations.leave()
             }
             source.setEventHandler {
-                let continuation = listener.withLock { $0 }
                 guard number != SIGCONT else {
-                    continuation?.yield(.redraw)
+                    _ = pass(.redraw)
                     return
                 }
-                if detector.isSecondStop() { _exit(128 + number) }
-                // Without a reader of the stream, the signal ends the process as usual.
-                if case .terminated = continuation?.yield(.stop(number)) { _exit(128 + number) }
+                // Without a reader, the signal ends the process as usual.
+                if detector.isSecondStop() || !pass(.stop(number)) { _exit(128 + number) }
             }
             source.activate()
             return source
         }
+    }
+
+    /// Passes a request to the latest stream that still has a reader; returns `false` if there is none.
+    ///
+    /// Called on one queue only.
+    private static func pass(_ request: Request) -> Bool {
+        while let (index, stream) = streams.withLock({ streams in streams.last.map { (streams.count - 1, $0) } }) {
+            guard case .terminated = stream.yield(request) else { return true }
+            streams.withLock { _ = $0.remove(at: index) }
+        }
+        return false
     }
 
     /// Restores SIGQUIT's default action, because the Swift runtime would report the signal as a crash and continue.
