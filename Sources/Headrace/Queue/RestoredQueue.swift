@@ -214,7 +214,7 @@ extension DownloadProgress {
             return
         }
         guard case .record(let record) = try? RecordFile(of: path, calls: SharedFileSystem(files)).read() else {
-            self.init(bytesReceived: status.size)
+            self.init(bytesReceived: files.dataCount(path, status))
             return
         }
         // Parallel connections leave gaps in the file, so that its size is not the number of received bytes.

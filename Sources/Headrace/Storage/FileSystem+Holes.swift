@@ -18,6 +18,15 @@ extension FileSystem {
         }
     }
 
+    /// Returns the number of bytes in a file that are not in holes, such as the gaps between received ranges.
+    ///
+    /// Returns the size of the file if the holes cannot be determined.
+    func dataCount(_ path: String, _ status: FileStatus) -> Int64 {
+        guard let file = try? openForReading(path) else { return status.size }
+        defer { try? close(file) }
+        return (try? dataRanges(file, size: status.size))?.count ?? status.size
+    }
+
     /// Returns the parts of the written ranges that an open file still contains.
     ///
     /// Durable ranges are only compared with the size of the file, but not with its holes. If any other range seems

@@ -38,8 +38,12 @@ struct PartialRecovery {
         if let suspended = partial.record.takeSuspended(), mayRepeat, suspended.stamp == FileStamp(status) {
             return try resume(suspended, &partial)
         }
-        // Counted from the record if possible, because the file size includes the gaps between received ranges.
-        let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
+        let bytes =
+            if case .record(let record) = contents {
+                record.written.count
+            } else {
+                partial.environment.files.dataCount(partial.path, status)
+            }
         let mayResume = partial.environment.configuration.resumesPartialDownloads
         guard mayResume, mayRepeat else {
             return try discard(bytes, .resumingDisabled, &partial)

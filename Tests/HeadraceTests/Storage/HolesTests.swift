@@ -285,6 +285,10 @@ struct HolesTests {
             try nextData(from: offset, size: file.size, data: file.seekData, hole: file.seekHole)
         }
         #expect(try calls.dataRanges(-1, size: file.size).ranges == data)
+        calls.openForReading = { _ throws(SystemError) in -1 }
+        calls.close = { _ throws(SystemError) in }
+        let count = calls.dataCount("/x", FileStatus(size: file.size, inode: 1))
+        #expect(count == data.reduce(0) { $0 + Int64($1.count) })
     }
 
     /// `nil` if the folder's file system does not report holes.
