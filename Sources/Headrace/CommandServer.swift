@@ -88,7 +88,7 @@ struct CommandServer: Sendable {
         // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(manager.performer.commands.isCarriedOut)
         // The flush also waits for a write that is under way, since that write may fail.
-        let isBehindOnDisk = manager.queue.journal?.isBehind == true || manager.performer.commands.hasUnsyncedRemovals
+        let isBehindOnDisk = manager.queue.journal?.isBehind == true || manager.performer.commands.failedRemovals > 0
         if !carriedOut.isEmpty || manager.isFlushing || isBehindOnDisk {
             try await remove(carriedOut, from: registry, for: manager)
         }
@@ -148,10 +148,16 @@ struct CommandServer: Sendable {
     ) async throws(DownloadError) {
         try await manager.journalWriter.flush(manager, always: true)
         // If an earlier removal was not synced, the folder is synced even if there are no items.
-        guard !items.isEmpty || manager.performer.commands.hasUnsyncedRemovals else { return }
-        manager.performer.commands.hasUnsyncedRemovals = true
-        try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
-        manager.performer.commands.hasUnsyncedRemovals = false
+        let earlierFailures = manager.performer.commands.failedRemovals
+        guard !items.isEmpty || earlierFailures > 0 else { return }
+        do throws(DownloadError) {
+            try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
+            let hasFailed = manager.performer.commands.failedRemovals > earlierFailures
+            if !hasFailed { manager.performer.commands.failedRemovals = 0 }
+        } catch {
+            manager.performer.commands.failedRemovals += 1
+            throw error
+        }
     }
 
     /// Waits until `wait` returns, or until the time `end` at the latest.

@@ -4,16 +4,10 @@ import HeadracePlatform
 struct MetalinkReader {
     private typealias Failure = XMLReader.Failure
     private static let namespace = "urn:ietf:params:xml:ns:metalink"
-    private static let lastPriority: Int64 = 999_999
     /// The maximum number of sources per file: the first one and as many mirrors as a request accepts.
-    private static let maxURLs = 65
+    private static let maxURLs = MirrorLink.maxCount + 1
     /// The maximum number of sources of a file that are read; further ones are skipped, whatever their priority is.
     private static let maxSources = 1000
-
-    private struct Source {
-        var url: URL
-        var priority: Int64
-    }
 
     private var xml: XMLReader
     private var names: Set<String> = []
@@ -50,7 +44,7 @@ struct MetalinkReader {
     private mutating func file(_ attributes: [XMLReader.Name: String]) throws(Failure) -> Metalink.File {
         problem = nil
         var file = Metalink.File(name: safeName(attributes.plain("name")))
-        var sources: [Source] = []
+        var sources: [MirrorLink] = []
         while let (name, attributes) = try nextChild() {
             switch name {
             case "size":
@@ -65,7 +59,7 @@ struct MetalinkReader {
             case "pieces": try readPieces(attributes, into: &file)
             case "url" where sources.count < Self.maxSources:
                 let priority = priority(attributes)
-                if let url = Self.url(try text()) { sources.append(Source(url: url, priority: priority)) }
+                if let source = MirrorLink(URL(encoding: try text()), priority: priority) { sources.append(source) }
             default: try skip()
             }
         }
@@ -74,11 +68,7 @@ struct MetalinkReader {
             if file.pieces == nil { reject("the number of its pieces does not match its size") }
         }
         if let algorithm = file.checksums.contradiction { reject("its \(algorithm) checksums contradict each other") }
-        var known: Set<URL> = []
-        let ordered = sources.enumerated().sorted {
-            ($0.element.priority, $0.offset) < ($1.element.priority, $1.offset)
-        }
-        file.urls = Array(ordered.map(\.element.url).filter { known.insert($0).inserted }.prefix(Self.maxURLs))
+        file.urls = sources.byPriority(upTo: Self.maxURLs).map(\.url)
         file.problem = problem
         return file
     }
@@ -147,21 +137,13 @@ struct MetalinkReader {
         return checksum
     }
 
-    private mutating func priority(_ attributes: [XMLReader.Name: String]) -> Int64 {
-        guard let text = attributes.plain("priority") else { return Self.lastPriority }
-        guard let priority = Int64(digits: text), (1...Self.lastPriority).contains(priority) else {
+    private mutating func priority(_ attributes: [XMLReader.Name: String]) -> Int {
+        guard let text = attributes.plain("priority") else { return MirrorLink.lastPriority }
+        guard let priority = Int64(digits: text), (1...Int64(MirrorLink.lastPriority)).contains(priority) else {
             reject("the priority of a source is malformed")
-            return Self.lastPriority
+            return MirrorLink.lastPriority
         }
-        return priority
-    }
-
-    /// Parses a URL; returns `nil` if the library cannot download from it.
-    private static func url(_ text: String) -> URL? {
-        guard let url = URL(encoding: text), url.user == nil, url.password == nil,
-            (try? url.validate()) != nil
-        else { return nil }
-        return url
+        return Int(priority)
     }
 
     // MARK: Elements

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// The logins of a `.netrc` file, by host.
 ///
 ///     configuration.netrc = try Netrc(parsing: Data(contentsOf: file))
@@ -42,11 +44,11 @@ public struct Netrc: Sendable {
         var isDefault: Bool
     }
 
-    /// Returns the first login for a host or, if it has none, the default login.
+    /// Returns the first login for the host of a URL or, if it has none, the default login.
     ///
     /// Returns `nil` if the file has neither, or if the login has neither a user name nor a password.
-    func login(for host: String) -> Login? {
-        let host = host.lowercased()
+    func login(for url: URL) -> Login? {
+        guard let host = url.host(percentEncoded: false)?.lowercased() else { return nil }
         let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }
         guard let entry, let user = entry.user ?? entry.password.map({ _ in "" }) else { return nil }
         return Login(user: user, password: entry.password ?? "", isDefault: entry.host == nil)

@@ -17,8 +17,9 @@ struct PendingCommands: Sendable {
     /// Whether another poll is needed: the last poll was cancelled or left commands unapplied, or a pending command has
     /// been carried out since that poll.
     var isBehind = false
-    /// Whether the files of carried-out commands could not be removed, or their removal may not survive a power cut.
-    var hasUnsyncedRemovals = false
+    /// The number of failed removals of the files of carried-out commands, whose effect may not survive a power cut;
+    /// zero again after a removal that succeeds.
+    var failedRemovals = 0
     /// The tasks that wait for a pending command to be carried out.
     private var waiting = Subscribers<Never>()
 

@@ -29,4 +29,7 @@ extension SystemError {
 
     /// Whether the disk is full or the user's disk quota is exhausted.
     var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
+
+    /// Whether the process, or the system, has too many open files.
+    var isOutOfDescriptors: Bool { errno == EMFILE || errno == ENFILE }
 }

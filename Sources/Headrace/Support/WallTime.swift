@@ -29,15 +29,6 @@ enum WallTime {
         return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
 
-    /// Returns the day and time of day in the system's time zone.
-    ///
-    /// The weekday ranges from 1 (Monday) to 7, and `minute` counts from midnight.
-    static func local() -> (weekday: Int, minute: Int, second: Int) {
-        let parts = parts(of: time(nil))
-        // C counts days from Sunday, 0.
-        return ((Int(parts.tm_wday) + 6) % 7 + 1, Int(parts.tm_hour) * 60 + Int(parts.tm_min), Int(parts.tm_sec))
-    }
-
     /// Returns the parts of a time, in seconds since 1970, in the system's time zone.
     static func parts(of time: time_t) -> tm {
         var seconds = time

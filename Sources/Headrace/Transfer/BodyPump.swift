@@ -35,8 +35,6 @@ struct BodyPump: Sendable {
 
     /// Whether all bytes to compare have been read.
     var hasCompared: Bool { slicer.hasCompared }
-    /// Whether the next bytes of the body are to be written, and not skipped or compared with received bytes.
-    var isWriting: Bool { slicer.isWriting }
 
     /// Treats the rest of the body as a new body that begins at `offset` in the file; the bytes before `offset` were
     /// written.

@@ -40,7 +40,7 @@ extension DownloadRequest {
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.identifiesRequester).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
-        if let login = configuration.netrc?.login(for: url.host() ?? "") { texts += [login.user, login.password] }
+        if let login = configuration.netrc?.login(for: url) { texts += [login.user, login.password] }
         if let cookies = configuration.cookies?.given(for: url) { texts.append(cookies) }
         if let certificate = configuration.clientCertificate { texts.append(certificate.file.filePath) }
         // The last digits depend on every byte.

@@ -81,9 +81,8 @@ struct FinalAttributes {
     }
 
     private func requesterWithoutResponse(at source: URL) -> Requester? {
-        let configuration = environment.configuration
-        guard configuration.credentials == nil else { return nil }
-        return record.requested { Requester($0, at: source, nil, configuration) }
+        guard environment.configuration.credentials == nil else { return nil }
+        return ExistingFiles(record, environment).requester(nil, at: source)
     }
 }
 

@@ -45,9 +45,7 @@ struct Requester: Sendable, Hashable {
         let hasFiles = netrc != nil || jar != nil
         for url in hasFiles ? [source, head?.url ?? source] : [] {
             let usesNetrc = !hasLogin || Origin(url) != Origin(source)
-            if usesNetrc, let login = url.host(percentEncoded: false).flatMap({ netrc?.login(for: $0) }) {
-                marks.insert(Self.mark(user: login.user))
-            }
+            if usesNetrc, let login = netrc?.login(for: url) { marks.insert(Self.mark(user: login.user)) }
             if let cookies = jar?.given(for: url) { marks.insert("cookie: \(cookies)") }
         }
         if let login = head?.login { marks.insert(Self.mark(login.field)) }

@@ -64,7 +64,6 @@ final class TransferEnvironment: Sendable {
     ///   - clock: The clock.
     ///   - network: The network monitor; by default the path is unknown.
     ///   - localTime: Returns the local weekday and time of day.
-    ///   - hsts: The hosts that require https.
     ///   - descriptors: The limit on the file descriptors of all transfers; unlimited by default.
     ///   - soleExecutor: The executor of a simulation, on which everything runs.
     ///   - random: The random numbers for identities and delays.
@@ -75,7 +74,6 @@ final class TransferEnvironment: Sendable {
         clock: AnyClock,
         network: NetworkMonitor = NetworkMonitor(fixed: nil),
         localTime: @escaping @Sendable () -> LocalTime = LocalTime.now,
-        hsts: HSTSStore = HSTSStore(),
         descriptors: DescriptorShare = .unlimited,
         soleExecutor: (any TaskExecutor)? = nil,
         random: RandomSource = .system
@@ -92,7 +90,7 @@ final class TransferEnvironment: Sendable {
             isStrict: configuration.maxConcurrentDownloads.isAutomatic,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
-        self.hsts = hsts
+        hsts = HSTSStore()
         self.descriptors = descriptors
         self.soleExecutor = soleExecutor
         self.random = random

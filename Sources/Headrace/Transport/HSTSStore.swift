@@ -2,26 +2,19 @@ import HeadracePlatform
 
 /// The HSTS policies that a manager knows; can load them from a file and save them to it.
 final class HSTSStore: Sendable {
-    private let policies: Locked<HSTSPolicies>
-    private let now: @Sendable () -> Int64
-
-    init(_ policies: HSTSPolicies = HSTSPolicies(), now: @escaping @Sendable () -> Int64 = WallTime.seconds) {
-        self.policies = Locked(policies)
-        self.now = now
-    }
+    private let policies = Locked(HSTSPolicies())
 
     /// Stores the policy that a response sets.
     func store(_ head: ResponseHead) {
         guard let field = head.values("strict-transport-security").first else { return }
-        let now = now()
-        policies.withLock { $0.store(field, from: head.url, at: now) }
+        policies.withLock { $0.store(field, from: head.url, at: WallTime.seconds()) }
     }
 
     /// Returns the https URL that replaces an http URL of a known host; otherwise `nil`.
     func upgraded(_ url: URL) -> URL? {
         guard !url.isHTTPS else { return nil }
         // Called for each request: without a policy, no clock is read and no URL is parsed.
-        return policies.withLock { $0.count == 0 ? nil : $0.upgraded(url, at: now()) }
+        return policies.withLock { $0.count == 0 ? nil : $0.upgraded(url, at: WallTime.seconds()) }
     }
 
     /// Replaces the policies with those in the file.
@@ -45,7 +38,7 @@ final class HSTSStore: Sendable {
         guard policies.hasChanges else { return }
         let path = Self.path(of: file)
         var saved = try Self.read(path, files) ?? HSTSPolicies()
-        saved.adoptChanges(of: policies, at: now())
+        saved.adoptChanges(of: policies, at: WallTime.seconds())
         try Self.write(saved, to: path, files)
         self.policies.withLock { $0.saved(policies) }
     }

@@ -1,3 +1,4 @@
+import HeadracePlatform
 import Testing
 
 @testable import Headrace
@@ -6,7 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct NetrcTests {
     private func login(_ text: String, for host: String) throws -> String? {
-        try Netrc(parsing: text.utf8).login(for: host).map {
+        let url = try #require(URL(string: "https://\(host)/"))
+        return try Netrc(parsing: text.utf8).login(for: url).map {
             "\($0.user):\($0.password)\($0.isDefault ? " default" : "")"
         }
     }

@@ -91,10 +91,10 @@ extension ParserProperty {
     static func netrcViolation(_ bytes: [UInt8]) -> String? {
         guard let netrc = try? Netrc(parsing: bytes) else { return nil }
         for host in ["a.b.example", "other"] {
-            guard var login = netrc.login(for: host) else { continue }
+            guard let url = URL(string: "https://\(host)/"), var login = netrc.login(for: url) else { continue }
             login.isDefault = false
             let written = "machine \(host) login \(quoted(login.user)) password \(quoted(login.password))"
-            guard (try? Netrc(parsing: written.utf8))?.login(for: host) == login else {
+            guard (try? Netrc(parsing: written.utf8))?.login(for: url) == login else {
                 return "\(login) is not read back from \(written)"
             }
         }

@@ -221,7 +221,7 @@ struct CommandSpool: Sendable {
                     case .unknown(let what): .newer(what)
                     }
             }
-        } catch  where [EMFILE, ENFILE, ENOMEM].contains(error.errno) {
+        } catch  where error.isOutOfDescriptors || error.errno == ENOMEM {
             // A later poll succeeds once the process may open files again.
             throw .registry("The command \(file) could not be read", error)
         } catch {

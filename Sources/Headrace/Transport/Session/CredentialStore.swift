@@ -73,9 +73,7 @@ final class CredentialStore: Sendable {
     ///
     /// Returns the file's default login only if the server has requested a login with a 401 (`isRequested`).
     private func own(for url: URL, isRequested: Bool) -> Credential? {
-        guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
-            isRequested || !login.isDefault
-        else { return nil }
+        guard let login = netrc?.login(for: url), isRequested || !login.isDefault else { return nil }
         return .login(user: login.user, password: login.password)
     }
 
