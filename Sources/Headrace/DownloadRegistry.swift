@@ -169,16 +169,16 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Adds downloads to the queue, at once or, like ``perform(_:)``, through the manager that uses the registry.
+    /// Adds downloads to the queue; a manager that uses the registry adds them as soon as it reads the command.
     ///
     /// Secrets are not saved, so a request with secrets fails when it starts; see ``HeaderField/isSecret``.
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
-    ///   request for the file of an active download gets the identity of that download. `isDone` is `false` if the
-    ///   manager has not carried out the command in time or the task was cancelled. Then the downloads are added later.
-    ///   Until then, an identity changes only if the same file is added or resumed in another way, or if its active
-    ///   download ends without the expected size or checksums of the request. `isDone` is also `false` if a request was
-    ///   skipped, or if its download has left the queue again.
+    ///   request for the file of an active download gets its identity. `isDone` is `false` in these cases:
+    ///   - The manager has not carried out the command in time, or the task was cancelled. The downloads are then added
+    ///     later. One gets another identity if the same file is added or resumed in another way before that, or if the
+    ///     active download of its file ends without the size or checksums that the request expects.
+    ///   - A request was skipped, or a download has left the queue again.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.

@@ -6,8 +6,9 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var entityTag: String?
     /// `Last-Modified` as received.
     var lastModified: String?
-    /// A fingerprint of the final URL after redirects, since ``lastModified`` identifies a version only at one URL;
-    /// `nil` if there is an entity tag.
+    /// A fingerprint of the final URL after redirects, without its query; `nil` if there is an entity tag.
+    ///
+    /// ``lastModified`` identifies a version only at one URL.
     var locationFingerprint: String?
     /// `Date` of the same response; decides whether ``lastModified`` is a strong validator (RFC 9110, section 8.8.2.2).
     var date: String?
@@ -128,7 +129,8 @@ extension ResponseHead {
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil
     }
 
-    /// `true` if `Accept-Ranges` lists `bytes`, `false` if it lists only `none`, else `nil` (RFC 9110, section 14.3).
+    /// `true` if `Accept-Ranges` lists `bytes`, `false` if it lists `none` but not `bytes`, else `nil` (RFC 9110, section
+    /// 14.3).
     ///
     /// The field is only a hint: a server may still ignore `Range`.
     var acceptsRanges: Bool? {

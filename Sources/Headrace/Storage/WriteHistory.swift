@@ -8,7 +8,7 @@ struct WriteHistory: Sendable {
     /// The smallest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 4 << 10
 
-    /// The maximum number of ranges of possible holes: each write searches and moves them.
+    /// The maximum number of ranges of possible holes; it bounds the time of each write, which searches them.
     static let maxHoles = 4096
 
     /// The ranges that may be holes without any loss: zeros were written to them, or they were holes in durable ranges
