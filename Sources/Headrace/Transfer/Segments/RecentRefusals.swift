@@ -19,20 +19,18 @@ struct RecentRefusals: Sendable {
     /// an idle connection. Until it refuses another one, a host seems to accept all connections that were opened
     /// before, even if they have not delivered bytes yet. Refusals older than ``SegmentPlanner/timeout`` are removed,
     /// but not returned.
-    ///
-    /// `hosts` contains the host of each source.
-    mutating func take(provenBy segments: [Segment], hosts: [Int], at now: Duration) -> [Int: Int] {
+    mutating func take(provenBy segments: [Segment], of sources: [SourceStats], at now: Duration) -> [Int: Int] {
         refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
         let isProven = { (refusal: Refusal) in
             segments.contains {
-                hosts[$0.source] == refusal.host && ($0.opened < refusal.time || $0.earlierRate != nil)
+                sources[$0.source].host == refusal.host && ($0.opened < refusal.time || $0.earlierRate != nil)
                     && $0.lastByte ?? .zero >= refusal.time + Self.transitTime
             }
         }
         defer { refusals.removeAll(where: isProven) }
         return refusals.filter(isProven).reduce(into: [:]) { counts, refusal in
             counts[refusal.host] = segments.count {
-                hosts[$0.source] == refusal.host && ($0.opened < refusal.time || $0.hasReceived)
+                sources[$0.source].host == refusal.host && ($0.opened < refusal.time || $0.hasReceived)
             }
         }
     }

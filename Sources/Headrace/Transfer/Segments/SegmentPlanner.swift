@@ -211,7 +211,7 @@ struct SegmentPlanner: Sendable {
     ///
     /// Forgets these refusals.
     mutating func takeRefusals(at now: Duration) -> [Int: Int] {
-        refusals.take(provenBy: segments, hosts: sources.map(\.host), at: now)
+        refusals.take(provenBy: segments, of: sources, at: now)
     }
 
     /// Records that a source has another version of the file, so that no further connection to it is opened.

@@ -16,6 +16,8 @@ struct SourceStats: Sendable {
     private(set) var rates: [Double] = []
     /// The number of connections that were closed in a row because the first byte did not arrive.
     private var unansweredCount = 0
+    /// Whether a connection to the source has failed since one last delivered bytes.
+    private(set) var isFailing = false
     /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
@@ -59,9 +61,6 @@ struct SourceStats: Sendable {
 
     /// Records that a connection to the source was closed because other sources are faster.
     mutating func suspend() { isSuspended = true }
-
-    /// Whether a connection to the source has failed since one last delivered bytes.
-    private(set) var isFailing = false
 
     /// Whether no further connection to the source may be opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
