@@ -18,18 +18,10 @@ struct RunningLimits: Sendable {
         min(perHost ?? .max, concurrency.map { $0.limit(of: host()) } ?? .max)
     }
 
-    /// Returns the time from which ``probe(_:at:)`` raises the limit of one of the hosts; `nil` if none was lowered.
+    /// Returns the time from which ``DownloadConcurrency/probe(_:at:)`` raises the limit of one of the hosts; `nil` if
+    /// none was lowered.
     func nextProbe(of hosts: @autoclosure () -> [String]) -> Duration? {
         concurrency.flatMap { concurrency in hosts().compactMap(concurrency.nextProbe).min() }
-    }
-
-    /// Raises the limit of a host that refused downloads a while ago; returns whether it was raised.
-    mutating func probe(_ host: @autoclosure () -> String, at now: Duration) -> Bool {
-        guard concurrency != nil else { return false }
-        let host = host()
-        let earlier = limit(of: host)
-        concurrency?.probe(host, at: now)
-        return limit(of: host) > earlier
     }
 
     /// Whether a download that starts may share a connection to its host with others.

@@ -226,7 +226,7 @@ struct Scheduler: Sendable {
 
     /// Starts the downloads whose start time has been reached, or whose host may accept more again, while slots are free.
     mutating func tick(at now: Duration) -> [Action] {
-        for host in waiting.hosts where limits.probe(hosts.name(host), at: now) { release(host) }
+        for host in waiting.hosts where limits.concurrency?.probe(hosts.name(host), at: now) == true { release(host) }
         waiting.admitDelayed(at: now)
         return startNext()
     }

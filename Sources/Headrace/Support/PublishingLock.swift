@@ -25,17 +25,15 @@ struct PublishingLock<Value>: ~Copyable, Sendable {
     /// Runs `body` with exclusive access to the value, then makes the deliveries that `body` added to the outbox.
     ///
     /// If another thread is making deliveries, leaves them to that thread.
-    borrowing func publish<Result>(_ body: (inout Value, inout Outbox) -> sending Result) -> sending Result {
-        let (result, first) = state.withLock { state in
-            let result = body(&state.value, &state.outbox)
-            return (result, state.outbox.isBeingEmptied ? nil : state.outbox.empty())
+    borrowing func publish(_ body: (inout Value, inout Outbox) -> Void) {
+        var next = state.withLock { state in
+            body(&state.value, &state.outbox)
+            return state.outbox.isBeingEmptied ? nil : state.outbox.empty()
         }
-        var next = first
         while let deliveries = next {
             for deliver in deliveries { deliver() }
             next = state.withLock { $0.outbox.empty() }
         }
-        return result
     }
 }
 
@@ -51,17 +49,5 @@ struct Outbox {
         isBeingEmptied = !pending.isEmpty
         defer { pending = [] }
         return isBeingEmptied ? pending : nil
-    }
-}
-
-extension Subscribers {
-    /// Yields an element to all streams once the lock is released.
-    func yield(_ element: Element, with outbox: inout Outbox) {
-        for continuation in continuations { outbox.add { continuation.yield(element) } }
-    }
-
-    /// Removes all streams, and finishes them once the lock is released.
-    mutating func finish(with outbox: inout Outbox) {
-        for continuation in removeAll() { outbox.add { continuation.finish() } }
     }
 }

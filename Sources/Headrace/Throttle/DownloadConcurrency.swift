@@ -182,16 +182,23 @@ struct DownloadConcurrency: Sendable {
         hosts[host].flatMap { $0.accepted == nil ? nil : $0.recovery.nextRaise }
     }
 
-    /// Raises the limit of a host by one if its refusals have set one and a raise is due: a refusal may have been
-    /// temporary, and a large download may run for hours.
-    mutating func probe(_ host: String, at now: Duration) {
-        guard let time = nextProbe(of: host), time <= now, var state = hosts[host], let accepted = state.accepted else {
-            return
+    /// Raises the limit of a host by one if its refusals have set one and a raise is due; returns whether it was raised.
+    ///
+    /// A refusal may have been temporary, and a large download may run for hours.
+    @discardableResult
+    mutating func probe(_ host: String, at now: Duration) -> Bool {
+        guard var state = hosts[host], let accepted = state.accepted, now >= state.recovery.nextRaise else {
+            return false
         }
-        state.accepted = accepted + 1 < maximum(of: state) ? accepted + 1 : nil
+        accept(accepted + 1, by: &state)
         state.excess = max(state.excess, accepted + 2)
         state.recovery.raised(at: now)
         hosts[host] = state
+        return true
+    }
+
+    private func accept(_ count: Int, by host: inout Host) {
+        host.accepted = count < maximum(of: host) ? count : nil
     }
 
     private mutating func accepted(by host: String, at now: Duration) {
@@ -204,8 +211,7 @@ struct DownloadConcurrency: Sendable {
         }
         guard state.completions >= accepted, accepted + 1 < state.excess else { return }
         state.completions = 0
-        state.accepted = accepted + 1
-        if accepted + 1 >= maximum(of: state) { state.accepted = nil }
+        accept(accepted + 1, by: &state)
     }
 
     // MARK: Goodput

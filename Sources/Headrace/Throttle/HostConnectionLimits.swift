@@ -25,6 +25,12 @@ struct HostConnectionLimits: Sendable {
             if let index = downloads.firstIndex(where: { $0.id == id }) { verb(&downloads[index]) }
         }
 
+        mutating func served(_ id: DownloadID, requested: Duration, at now: Duration) {
+            lastServed = (id, now)
+            change(id) { $0.isServed = true }
+            if recovery.lastRefusal < requested { notBefore = nil }
+        }
+
         /// Whether the host serves another download, or accepted a request of one shortly before.
         func servesOthers(than id: DownloadID, at now: Duration) -> Bool {
             if let lastServed, lastServed.id != id, now - lastServed.time < HostConnectionLimits.serviceInterval {
@@ -140,11 +146,7 @@ struct HostConnectionLimits: Sendable {
     /// If the host has refused no request since then, it no longer requires a delay.
     mutating func served(_ id: DownloadID, on host: String, requested: Duration, at now: Duration) {
         // In place, because this is called for each response.
-        hosts[host]?.lastServed = (id, now)
-        hosts[host]?.change(id) { $0.isServed = true }
-        if let state = hosts[host], state.notBefore != nil, state.recovery.lastRefusal < requested {
-            hosts[host]?.notBefore = nil
-        }
+        hosts[host]?.served(id, requested: requested, at: now)
     }
 
     /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether

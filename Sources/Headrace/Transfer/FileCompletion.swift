@@ -71,7 +71,7 @@ struct FileCompletion {
 
     /// Throws `connectionLost` for a wrong file whose end only the connection marked, if the failure will be retried.
     ///
-    /// The file may merely be incomplete; the next response shows where it ends.
+    /// The file may only be incomplete; the next response shows its real end.
     private func doubtEnd(after mismatch: Mismatch, _ transfer: inout DownloadTransfer) throws(DownloadError) {
         guard framing == .unverified, !mismatch.isDiskFailure, transfer.expectedSize == nil,
             transfer.partial.hasValidator, transfer.state.mayDoubtEnd()

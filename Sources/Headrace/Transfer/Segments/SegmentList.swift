@@ -74,12 +74,10 @@ struct SegmentList: Sendable {
 
     /// Whether a connection has been silent for too long while others were not; if all are silent, the network may be
     /// at fault.
-    ///
-    /// `patience` is the minimum time for the first byte.
-    func isStalled(_ segment: Segment, latency: Duration, patience: Duration, at now: Duration) -> Bool {
+    func isStalled(_ segment: Segment, of source: SourceStats, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
-        let timeout = segment.firstByte == nil ? patience : SegmentPlanner.timeout
-        return silence >= max(timeout, latency * 3) && lastByte >= now - silence + .seconds(1)
+        let timeout = segment.firstByte == nil ? source.patience : SegmentPlanner.timeout
+        return silence >= max(timeout, (source.latency ?? .zero) * 3) && lastByte >= now - silence + .seconds(1)
     }
 
     /// Returns whether a connection has been slow for long enough to be replaced; records since when it has been slow.

@@ -288,13 +288,7 @@ struct SegmentPlanner: Sendable {
             let replacement = pool.replacement(of: segment, among: segments, at: now)
             let isSlow = list.isSlow(segment, comparedTo: replacement, at: now)
             let source = sources[segment.source]
-            let isStalled = list.isStalled(
-                segment,
-                latency: source.latency ?? .zero,
-                patience: source.patience,
-                at: now
-            )
-            guard replacement != nil, isSlow || isStalled else { continue }
+            guard replacement != nil, isSlow || list.isStalled(segment, of: source, at: now) else { continue }
             if isSlow, segment.isExtra { pool.sources[segment.source].suspend() }
             if segment.firstByte == nil { pool.sources[segment.source].closedUnanswered() }
             lost(segment, .broken, at: now)

@@ -72,19 +72,6 @@ extension SegmentedFetch {
     }
 }
 
-extension SegmentedFetch {
-    /// Lowers the host's limit after a refused connection.
-    private func refused(
-        _ connection: Connection,
-        _ error: DownloadError,
-        in state: inout State,
-        at now: Duration
-    ) -> [SegmentPlanner.Action] {
-        let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
-        return state.planner.failed(connection.id, .refused, allowing: allowance, at: now)
-    }
-}
-
 extension ConnectionEndReason {
     /// The code of the error with which a connection was lost; `stalled` for any other cause.
     var code: DownloadError.Code { if case .failed(let error) = self { error.code } else { .stalled } }

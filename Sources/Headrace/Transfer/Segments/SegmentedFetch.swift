@@ -281,11 +281,16 @@ final class SegmentedFetch: Sendable {
         publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
 
-    /// Lowers the limit of a source's host, because it refused a connection; returns the number of connections that the
-    /// download may now have to the host.
-    func refused(_ source: Int, retryAfter: Duration?, in state: borrowing State, at now: Duration) -> Int {
-        hosts.refused(record.id, sources[source].url, retryAfter: retryAfter, at: now)
-        return allowances(in: state, at: now)[source]
+    /// Lowers the limit of the host that refused a connection; returns the resulting actions.
+    func refused(
+        _ connection: Connection,
+        _ error: DownloadError,
+        in state: inout State,
+        at now: Duration
+    ) -> [SegmentPlanner.Action] {
+        hosts.refused(record.id, sources[connection.source].url, retryAfter: error.retryAfter, at: now)
+        let allowance = allowances(in: state, at: now)[connection.source]
+        return state.planner.failed(connection.id, .refused, allowing: allowance, at: now)
     }
 
     private func apply(
